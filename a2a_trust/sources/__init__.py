@@ -1,0 +1,1 @@
+"""Readers of session logs, one module a format, and what they share."""

@@ -1,0 +1,335 @@
+"""The source `dsh`: session logs of the DeepSeek Harness, format generations 0 to 4.
+
+Finds logs, decodes them frame by frame, and turns the lines that can matter into facts. A torn last frame is the
+normal state of a live log: its whole lines count, and are read again when the frame is whole. A damaged frame loses
+that frame only. Nothing is ever written, and nothing is guessed: what is not understood is counted.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
+
+import msgspec
+from msgspec import Struct
+
+from a2a_trust import facts
+from a2a_trust.sources import dsh_facts, dsh_lines, zstd_frames
+from a2a_trust.sources.base import LogFile, LogUnreadableError, Reading, Skips
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+NAME = "dsh"
+KNOWN_GENERATIONS = range(5)
+_LOG_NAME = re.compile(r"session(?:\.v([1-9][0-9]{0,3}))?\.jsonl(?:\.zstd?)?", re.ASCII)
+_SEGMENT = 8 << 20
+"""Bytes of a log read at a time."""
+_HEADER_LIMIT = 1 << 20
+_TAIL = 32
+"""Bytes before the cursor that must still be there for a log to be the same one."""
+_DEPTH_LIMIT = 16
+_LOST_LINE_END = b'}{"type":"'
+"""Two records on one line: inside a JSON text these bytes cannot stand."""
+_USED, _INHERITED, _IRRELEVANT = "used", "inherited", "irrelevant"
+
+
+class _Header(Struct, rename="camel"):
+    """The first line of a log."""
+
+    id: str
+    type: str
+    version: int
+    created_at: Any = None
+    cwd: str | None = None
+    parent_session: str | None = None
+    origin: str | None = None
+    agent_preset: str | None = None
+    seed_length: int | None = None
+    is_seeded: bool | None = None
+
+
+class _Cursor(Struct, array_like=True):
+    """Where to go on in a log, and what the reader must remember of what it has read."""
+
+    header: facts.LogHeader
+    cut: int | None
+    """First own seq; `None` while the end of the inherited history has not been read."""
+    offset: int = 0
+    lines: int = 0
+    clock: int = 0
+    tail: bytes = b""
+    raw: bool = False
+
+
+class DshSource:
+    """Reader of DeepSeek Harness logs."""
+
+    name: ClassVar[str] = NAME
+
+    def default_roots(self, environ: Mapping[str, str]) -> list[Path]:
+        """Return `$DSH_HOME/sessions`, else `~/.dsh/sessions`."""
+        home = environ.get("DSH_HOME")
+        return [(Path(home) if home else Path("~/.dsh").expanduser()) / "sessions"]
+
+    def discover(self, root: Path, skips: Skips) -> Iterator[list[LogFile]]:
+        """Yield the candidate logs of each session folder below `root`: known generations, the newest first."""
+        if root.is_file():
+            candidate = _log_file(str(root), root.name, skips)
+            if candidate is not None:
+                yield [candidate]
+            return
+        visited: set[str] = set()
+        pending = [(str(root), 0)]
+        while pending:
+            folder, depth = pending.pop()
+            real = os.path.realpath(folder)
+            if real in visited:
+                continue
+            visited.add(real)
+            candidates: list[LogFile] = []
+            for entry in _entries(folder, skips):
+                if entry.name.startswith("session") and (log := _log_file(entry.path, entry.name, skips)):
+                    candidates.append(log)
+                elif depth < _DEPTH_LIMIT and _is_folder(entry):
+                    pending.append((entry.path, depth + 1))
+            if candidates:
+                yield sorted(candidates, key=lambda log: (-log.gen, -log.size, log.path))
+
+    def header(self, log: LogFile) -> facts.LogHeader:
+        """Return who wrote a log."""
+        with _open(log) as file:
+            return _read_header(log, file.read(_HEADER_LIMIT)).header
+
+    def read(self, log: LogFile, cursor: bytes | None) -> Reading:
+        """Read a log from a cursor, or from its start."""
+        return _LogReader(log, cursor).read()
+
+    def classify(self, tool: str, failure: facts.Failure, refused: bool) -> str | None:  # noqa: FBT001 - Classifier
+        """Return the reason why nobody is to blame for a failed call."""
+        return dsh_facts.classify(tool, failure, refused)
+
+
+def _entries(folder: str, skips: Skips) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        skips.add("folder-unreadable", f"{folder}: {error.strerror}")
+        return []
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _log_file(path: str, name: str, skips: Skips) -> LogFile | None:
+    """Return a log by its file name; count one of a generation that this version does not know."""
+    match = _LOG_NAME.fullmatch(name)
+    if match is None:
+        return None
+    gen = int(match[1] or 0)
+    if gen not in KNOWN_GENERATIONS:
+        skips.add("newer-format", path)
+        return None
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        skips.add("log-unreadable", f"{path}: {error.strerror}")
+        return None
+    return LogFile(source=NAME, path=path, gen=gen, size=found.st_size, mtime_ns=found.st_mtime_ns, inode=found.st_ino)
+
+
+def _open(log: LogFile) -> BinaryIO:
+    try:
+        return open(log.path, "rb")  # noqa: PTH123, SIM115 - callers close it
+    except OSError as error:
+        reason = "log-unreadable"
+        raise LogUnreadableError(reason, error.strerror or str(error)) from None
+
+
+def _read_header(log: LogFile, data: bytes) -> _Cursor:
+    """Make the cursor for the start of a log from its first bytes."""
+    reason = "header-unreadable"
+    if not data:
+        raise LogUnreadableError(reason, "the file is empty")
+    raw = data[:4] != zstd_frames.MAGIC and int.from_bytes(data[:4], "little") not in zstd_frames.SKIPPABLE
+    if raw:
+        line = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
+    else:
+        try:
+            frame = zstd_frames.frame_at(data, 0)
+            line = b"" if frame is None else zstd_frames.decode(data, frame).partition(b"\n")[0]
+        except zstd_frames.FrameError as error:
+            raise LogUnreadableError(reason, f"first frame: {error}") from None
+    try:
+        header = msgspec.json.decode(line, type=_Header)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        try:
+            header = msgspec.convert(dsh_lines.clean(msgspec.json.decode(line)), _Header)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise LogUnreadableError(reason, "the first line is no session header") from None
+    if header.type != "session" or not header.id:
+        raise LogUnreadableError(reason, "the first line is no session header")
+    if header.version not in KNOWN_GENERATIONS:
+        raise LogUnreadableError("unknown-version", f"version {header.version}, known up to {KNOWN_GENERATIONS[-1]}")
+    created = header.created_at if _is_time(header.created_at) else 0
+    seeded = bool(header.is_seeded) or bool(header.seed_length)
+    log_header = facts.LogHeader(
+        source=NAME,
+        session=header.id,
+        gen=log.gen,
+        created=created,
+        parent=header.parent_session or "",
+        subagent=header.origin == "subagent",
+        preset=header.agent_preset or "",
+        cwd=header.cwd or "",
+        seeded=seeded,
+    )
+    cut = None if header.is_seeded else max(0, header.seed_length or 0)
+    return _Cursor(header=log_header, cut=cut, raw=raw)
+
+
+def _is_time(value: object) -> bool:
+    return type(value) is int and value in facts.VALID_MS
+
+
+class _LogReader:
+    """One reading of one log: from bytes to lines to facts."""
+
+    def __init__(self, log: LogFile, cursor: bytes | None) -> None:
+        self._log = log
+        self._given = msgspec.msgpack.decode(cursor, type=_Cursor) if cursor else None
+
+    def read(self) -> Reading:
+        with _open(self._log) as file:
+            try:
+                return self._read(file)
+            except OSError as error:
+                reason = "log-unreadable"
+                raise LogUnreadableError(reason, error.strerror or str(error)) from None
+
+    def _read(self, file: BinaryIO) -> Reading:
+        cursor = self._given
+        if cursor is not None and not _stands_at(file, cursor):
+            cursor = None
+        restarted = self._given is not None and cursor is None
+        if cursor is None:
+            file.seek(0)
+            cursor = _read_header(self._log, file.read(_HEADER_LIMIT))
+        self._cursor = cursor
+        self._reading = Reading(header=cursor.header, cursor=b"", restarted=restarted)
+        file.seek(cursor.offset)
+        if cursor.raw:
+            self._read_raw(file)
+        else:
+            self._read_frames(file)
+        if self._cursor.cut is None:
+            self._reading.skips.add("seed-boundary-lost", self._log.path)
+        return self._reading
+
+    # ------------------------------------------------------------------ bytes to lines
+
+    def _read_frames(self, file: BinaryIO) -> None:
+        reading, start = self._reading, self._cursor.offset
+        for piece in zstd_frames.walk(file, start):
+            if piece.damage:
+                place = f"{self._log.path}: frame at byte {piece.start}: {piece.damage}"
+                reading.skips.add("damaged-frame", place)
+            if piece.last:
+                reading.bytes_read = piece.end - start
+                self._commit(file, piece.start)
+                self._take(piece.content[: piece.content.rfind(b"\n") + 1], reading.torn_facts)
+            else:
+                self._take(piece.content, reading.facts)
+
+    def _read_raw(self, file: BinaryIO) -> None:
+        reading, start = self._reading, self._cursor.offset
+        offset, held, too_long = start, b"", False
+        while part := file.read(_SEGMENT):
+            reading.bytes_read += len(part)
+            head, newline, rest = part.rpartition(b"\n")
+            if not newline:
+                held, too_long = (b"", True) if too_long or len(held) > dsh_lines.LINE_LIMIT else (held + part, False)
+                continue
+            block = held + head + newline
+            if too_long:
+                reading.lines += 1
+                reading.skips.add("line-too-long", f"{self._log.path}: line {self._cursor.lines + 1}")
+                block = block.partition(b"\n")[2]
+            self._take(block, reading.facts)
+            held, too_long = rest, False
+            offset = start + reading.bytes_read - len(rest)
+        self._commit(file, offset)
+
+    def _commit(self, file: BinaryIO, offset: int) -> None:
+        """Put the cursor behind what has been read for good; what is read after this is read again."""
+        cursor = self._cursor
+        cursor.offset = offset
+        file.seek(max(0, offset - _TAIL))
+        cursor.tail = file.read(min(offset, _TAIL))
+        self._reading.cursor = msgspec.msgpack.encode(cursor)
+
+    # ------------------------------------------------------------------ lines to facts
+
+    def _take(self, block: bytes, into: list[facts.AnyFact]) -> None:
+        """Read the lines of one durable batch, each into exactly one count."""
+        if _LOST_LINE_END in block:
+            block = block.replace(_LOST_LINE_END, _LOST_LINE_END.replace(b"{", b"\n{"))
+        lines = block.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        cursor, reading = self._cursor, self._reading
+        self._batch_used = 0
+        for line in lines:
+            cursor.lines += 1
+            try:
+                if not dsh_lines.can_matter(line):
+                    reading.irrelevant += 1
+                    continue
+                uses = {self._take_event(event, into) for event in dsh_lines.parse(line)}
+            except dsh_lines.LineError as error:
+                reading.skips.add(error.reason, f"{self._log.path}: line {cursor.lines}")
+                continue
+            if _USED in uses:
+                self._batch_used += 1
+            elif _INHERITED in uses:
+                reading.inherited += 1
+            else:
+                reading.irrelevant += 1
+        reading.used += self._batch_used
+        reading.lines += len(lines)
+
+    def _take_event(self, event: dsh_lines.AnyLine, into: list[facts.AnyFact]) -> str:
+        """Add the facts of an event, and tell what its line was good for."""
+        cursor = self._cursor
+        if isinstance(event, dsh_lines.CLOCKED) and _is_time(event.time) and event.time > cursor.clock:
+            cursor.clock = event.time
+        if isinstance(event, dsh_lines.EndSeed) and cursor.header.seeded and event.inherited:
+            # The harness writes a seed and the boundary behind it in one batch, boundaries of the parent included:
+            # in one reading the last boundary counts, and what stands before it is a copy.
+            self._reading.inherited += self._reading.used + self._batch_used
+            self._reading.used = self._batch_used = 0
+            self._reading.facts.clear()
+            into.clear()
+            cursor.cut = event.seq + 1
+            return _INHERITED
+        if cursor.cut is None or event.seq < cursor.cut:
+            return _INHERITED
+        header = cursor.header
+        where = dsh_facts.Where(header.session, cursor.clock or header.created, dated=cursor.clock > 0)
+        found = dsh_facts.facts_of(event, where)
+        into.extend(found)
+        self._reading.undated += bool(found) and not where.dated
+        return _USED if found else _IRRELEVANT
+
+
+def _stands_at(file: BinaryIO, cursor: _Cursor) -> bool:
+    """Tell whether a log still holds what stood before the cursor."""
+    file.seek(max(0, cursor.offset - len(cursor.tail)))
+    return file.read(len(cursor.tail)) == cursor.tail

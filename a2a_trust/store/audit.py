@@ -1,0 +1,231 @@
+"""The audit log: `audit.jsonl`, one row a line, each chained to the line before by its SHA-256.
+
+Rows are only ever appended. This module writes and reads lines and keeps the chain; it knows no policy and no fold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import msgspec
+
+from a2a_trust.errors import AuditDamageError
+from a2a_trust.model import NO_HEAD, AuditMark, Row
+from a2a_trust.store import files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+T = TypeVar("T")
+
+_ENCODER = msgspec.json.Encoder(order="deterministic")
+_DECODER = msgspec.json.Decoder(Row)
+
+
+class Placement(NamedTuple):
+    """A row and where its line begins in the audit log, in bytes."""
+
+    row: Row
+    offset: int
+
+
+def encode_row(row: Row) -> bytes:
+    """Return a row as its line, without the newline."""
+    return _ENCODER.encode(row)
+
+
+def decode_row(line: bytes) -> Row:
+    """Return the row of a line. Raises `msgspec.DecodeError`."""
+    return _DECODER.decode(line)
+
+
+def hash_line(line: bytes) -> str:
+    """Return what the next row carries as `prev`."""
+    return hashlib.sha256(line).hexdigest()
+
+
+def read_rows(path: Path, mark: AuditMark, *, until: int) -> Iterator[Placement]:
+    """Yield the rows from a mark up to a byte, checking that each is whole and linked to the one before.
+
+    Raises `AuditDamageError` that names the row, its byte and what is wrong.
+    """
+    head, offset, number = mark.head, mark.bytes, mark.rows
+    if offset >= until:
+        return
+    with path.open("rb") as file:
+        file.seek(offset)
+        for line in file:
+            if offset >= until:
+                return
+            number += 1
+            row = check_line(line, head, f"{path}: row {number} at byte {offset}")
+            yield Placement(row, offset)
+            head = hash_line(line[:-1])
+            offset += len(line)
+
+
+def check_line(line: bytes, head: str, place: str) -> Row:
+    """Return the row of a line that must be whole and linked to `head`. Raises `AuditDamageError`."""
+    if not line.endswith(b"\n"):
+        msg = f"{place}: the line has no end"
+        raise AuditDamageError(msg)
+    try:
+        row = decode_row(line[:-1])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        msg = f"{place}: not a row: {error}"
+        raise AuditDamageError(msg) from None
+    if row.prev != head:
+        msg = f"{place}: broken chain: it names {row.prev[:12]} as the row before, which is {head[:12]}"
+        raise AuditDamageError(msg)
+    return row
+
+
+class Recovery(NamedTuple):
+    """What was set aside behind the last row that was known to be good."""
+
+    path: str
+    bytes: int
+    offset: int
+    why: str
+
+
+def recover_tail(path: Path, mark: AuditMark) -> tuple[AuditMark, Recovery | None]:
+    """Find the end of the sound rows behind a mark, and set aside what follows it.
+
+    What stands before the mark was acknowledged by a snapshot; that it is there is checked by its length and its last
+    row. Raises `AuditDamageError` where it is not.
+    """
+    size = path.stat().st_size if path.exists() else 0
+    if size < mark.bytes:
+        msg = (
+            f"{path}: {size} bytes, but the ledger stands on {mark.bytes} bytes ({mark.rows} rows): its end was cut "
+            "off; restore the file, or move it and ledger.json away to start anew"
+        )
+        raise AuditDamageError(msg)
+    if not stands_on(path, mark):
+        msg = f"{path}: row {mark.rows}, which ends at byte {mark.bytes}, is not the row that the ledger stands on"
+        raise AuditDamageError(msg)
+    rows, offset, head = mark.rows, mark.bytes, mark.head
+    why = ""
+    if size > offset:
+        with path.open("rb") as file:
+            file.seek(offset)
+            for line in file:
+                try:
+                    check_line(line, head, f"{path}: row {rows + 1} at byte {offset}")
+                except AuditDamageError as error:
+                    why = str(error)
+                    break
+                rows, offset, head = rows + 1, offset + len(line), hash_line(line[:-1])
+    sound = AuditMark(rows=rows, bytes=offset, head=head)
+    return sound, _set_aside(path, offset, size, why) if why else None
+
+
+def stands_on(path: Path, mark: AuditMark) -> bool:
+    """Tell whether the last row before a mark is the one whose hash the mark holds."""
+    if mark.bytes == 0:
+        return mark.head == NO_HEAD
+    if not path.exists() or path.stat().st_size < mark.bytes:
+        return False
+    step = 1 << 16
+    with path.open("rb") as file:
+        start, end = mark.bytes, b""
+        while start > 0 and end.count(b"\n") < 2:  # noqa: PLR2004 - the line's own end, and the one before it
+            start = max(0, start - step)
+            file.seek(start)
+            end = file.read(mark.bytes - start)
+    return end.endswith(b"\n") and hash_line(end[:-1].rpartition(b"\n")[2]) == mark.head
+
+
+def last_whole_line(path: Path) -> int:
+    """Return where the last whole line of the log ends, in bytes; 0 where there is no log."""
+    try:
+        size = path.stat().st_size
+    except OSError:
+        return 0
+    step, start, end = 1 << 16, size, b""
+    with path.open("rb") as file:
+        while start > 0 and b"\n" not in end:
+            start = max(0, start - step)
+            file.seek(start)
+            end = file.read(size - start)
+    return start + end.rfind(b"\n") + 1
+
+
+def _set_aside(path: Path, offset: int, size: int, why: str) -> Recovery:
+    """Move everything from an offset on into a file of its own, durably, and cut the log there."""
+    number = 1
+    while (aside := path.with_name(f"{path.name}.torn-{number}")).exists():
+        number += 1
+    with path.open("rb") as file:
+        file.seek(offset)
+        files.replace_durably(aside, file.read())
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.ftruncate(descriptor, offset)
+        files.sync(descriptor)
+    finally:
+        os.close(descriptor)
+    return Recovery(str(aside), size - offset, offset, why)
+
+
+class AuditWriter:
+    """Appends rows behind a mark. After any failure it must be thrown away and the log recovered."""
+
+    def __init__(self, path: Path, mark: AuditMark) -> None:
+        self._path = path
+        self.mark = mark
+
+    def append(self, rows: Iterable[Row]) -> list[Placement]:
+        """Append rows durably: when this returns they are acknowledged.
+
+        Returns them as written, with their places. The rows' `prev` is set here.
+        """
+        rows_count, offset, head = self.mark.rows, self.mark.bytes, self.mark.head
+        placed: list[Placement] = []
+        lines: list[bytes] = []
+        for row in rows:
+            chained = msgspec.structs.replace(row, prev=head)
+            line = encode_row(chained)
+            head = hash_line(line)
+            placed.append(Placement(chained, offset))
+            lines += (line, b"\n")
+            offset += len(line) + 1
+            rows_count += 1
+        if not placed:
+            return placed
+        created = not self._path.exists()
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, files.FILE_MODE)
+        try:
+            files.write_all(descriptor, b"".join(lines))
+            files.sync(descriptor)
+        finally:
+            os.close(descriptor)
+        if created:
+            files.sync_folder(self._path.parent)
+        self.mark = AuditMark(rows=rows_count, bytes=offset, head=head)
+        return placed
+
+
+def empty_mark() -> AuditMark:
+    """Return the mark before the first row."""
+    return AuditMark(rows=0, bytes=0, head=NO_HEAD)
+
+
+def slices(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the items in lists of at most `size`."""
+    iterator = iter(items)
+    while part := list(islice(iterator, size)):
+        yield part
+
+
+def read_row_at(path: Path, offsets: Iterable[int]) -> Iterator[Row]:
+    """Yield the rows whose lines begin at the offsets."""
+    with path.open("rb") as file:
+        for offset in offsets:
+            file.seek(offset)
+            yield decode_row(file.readline())

@@ -1,0 +1,192 @@
+"""`cache.sqlite`: an index of the audit log, and what was read of each log. Deletable at any time.
+
+The index is stamped with the place in the audit log up to which it is right. If the log is another one, everything
+is dropped; if the log has only grown, the missing rows are added and what is known of the session logs stays valid.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from typing import TYPE_CHECKING, NamedTuple
+
+from a2a_trust.model import NO_HEAD, AuditMark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from a2a_trust.store.audit import Placement
+
+CACHE = "cache.sqlite"
+_LAYOUT = 1
+_SCHEMA = """
+CREATE TABLE stamp (rows INTEGER NOT NULL, bytes INTEGER NOT NULL, head TEXT NOT NULL);
+CREATE TABLE row (
+    session TEXT NOT NULL, id TEXT NOT NULL, subject TEXT NOT NULL, offset INTEGER NOT NULL,
+    PRIMARY KEY (session, id)
+) WITHOUT ROWID;
+CREATE INDEX row_subject ON row (subject, offset);
+CREATE TABLE log (
+    session TEXT PRIMARY KEY, source TEXT NOT NULL, parent TEXT NOT NULL, path TEXT NOT NULL, gen INTEGER NOT NULL,
+    size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, rules INTEGER NOT NULL,
+    role TEXT NOT NULL, waiting INTEGER NOT NULL, cursor BLOB NOT NULL, state BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX log_path ON log (path);
+CREATE INDEX log_waiting ON log (parent) WHERE waiting > 0;
+"""
+
+
+class LogEntry(NamedTuple):
+    """What is remembered of a session's log between runs."""
+
+    session: str
+    source: str
+    parent: str
+    path: str
+    gen: int
+    size: int
+    mtime_ns: int
+    inode: int
+    rules: int
+    """Version of the rules under which it was read; under another one it is read again."""
+    role: str
+    """Role of the session's agent, empty while it is not known."""
+    waiting: int
+    """Findings whose actor is not known yet."""
+    cursor: bytes
+    state: bytes
+
+
+_FIELDS = ", ".join(LogEntry._fields)
+
+
+class Cache:
+    """The index. Any SQLite failure means: close, delete the file, build it again."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / CACHE
+        self._db = self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            return self._connect()
+        except sqlite3.Error:
+            self._delete()
+            return self._connect()
+
+    def _connect(self) -> sqlite3.Connection:
+        self._path.touch(mode=0o600)
+        db = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        try:
+            # A lost transaction costs time, a torn one would cost evidence: hence a journal, on the safe side of fast.
+            db.execute("PRAGMA journal_mode=TRUNCATE")
+            db.execute("PRAGMA synchronous=NORMAL")
+            if db.execute("PRAGMA user_version").fetchone()[0] != _LAYOUT:
+                self._create(db)
+            db.execute("SELECT rows FROM stamp").fetchone()
+        except sqlite3.Error:
+            db.close()
+            raise
+        return db
+
+    def _create(self, db: sqlite3.Connection) -> None:
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for name in tables:
+            db.execute(f'DROP TABLE "{name}"')
+        db.executescript(_SCHEMA)
+        db.execute("INSERT INTO stamp VALUES (0, 0, ?)", (NO_HEAD,))
+        db.execute(f"PRAGMA user_version={_LAYOUT}")
+
+    def _delete(self) -> None:
+        for suffix in ("", "-journal", "-wal", "-shm"):
+            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Apply several changes at once, or none of them."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    @property
+    def stamp(self) -> AuditMark:
+        """The place in the audit log up to which the index is right."""
+        rows, size, head = self._db.execute("SELECT rows, bytes, head FROM stamp").fetchone()
+        return AuditMark(rows=rows, bytes=size, head=head)
+
+    def reset(self) -> None:
+        """Forget everything."""
+        with self.transaction():
+            self._db.execute("DELETE FROM row")
+            self._db.execute("DELETE FROM log")
+            self._db.execute("UPDATE stamp SET rows = 0, bytes = 0, head = ?", (NO_HEAD,))
+
+    def index(self, placed: Iterable[Placement], mark: AuditMark) -> None:
+        """Add rows of the audit log up to a mark."""
+        entries = sorted((row.session, row.id, row.subject or "", offset) for row, offset in placed)
+        with self.transaction():
+            self._db.executemany("INSERT OR IGNORE INTO row VALUES (?, ?, ?, ?)", entries)
+            self._db.execute("UPDATE stamp SET rows = ?, bytes = ?, head = ?", (mark.rows, mark.bytes, mark.head))
+
+    def known(self, sessions: Iterable[str]) -> set[str]:
+        """Return the ids of all rows that stand in the given sessions."""
+        found: set[str] = set()
+        for session in sessions:
+            found.update(row_id for (row_id,) in self._db.execute("SELECT id FROM row WHERE session = ?", (session,)))
+        return found
+
+    def offsets(self, subject: str, session: str | None = None) -> list[int]:
+        """Return where the rows of a subject stand in the audit log, all or those of one session."""
+        if session is None:
+            query = self._db.execute("SELECT offset FROM row WHERE subject = ? ORDER BY offset", (subject,))
+        else:
+            query = self._db.execute(
+                "SELECT offset FROM row WHERE session = ? AND subject = ? ORDER BY offset", (session, subject)
+            )
+        return [offset for (offset,) in query]
+
+    def subjects(self) -> list[str]:
+        """Return all subjects, sorted."""
+        query = self._db.execute("SELECT DISTINCT subject FROM row WHERE subject <> '' ORDER BY subject")
+        return [subject for (subject,) in query]
+
+    # ------------------------------------------------------------------ session logs
+
+    def log(self, session: str) -> LogEntry | None:
+        """Return what is remembered of a session's log."""
+        return self._one("session = ?", session)
+
+    def log_at(self, path: str) -> LogEntry | None:
+        """Return what is remembered of the log at a path."""
+        return self._one("path = ?", path)
+
+    def _one(self, where: str, value: str) -> LogEntry | None:
+        found = self._db.execute(f"SELECT {_FIELDS} FROM log WHERE {where}", (value,)).fetchone()
+        return LogEntry(*found) if found else None
+
+    def logs(self) -> Iterator[LogEntry]:
+        """Yield what is remembered of all logs, by session."""
+        for found in self._db.execute(f"SELECT {_FIELDS} FROM log ORDER BY session"):
+            yield LogEntry(*found)
+
+    def waiting_below(self, parent: str) -> list[LogEntry]:
+        """Return the logs below a session that hold findings whose actor is not known yet."""
+        query = self._db.execute(
+            f"SELECT {_FIELDS} FROM log WHERE parent = ? AND waiting > 0 ORDER BY session", (parent,)
+        )
+        return [LogEntry(*found) for found in query]
+
+    def save_logs(self, entries: Iterable[LogEntry]) -> None:
+        """Remember logs."""
+        marks = ", ".join("?" * len(LogEntry._fields))
+        with self.transaction():
+            self._db.executemany(f"INSERT OR REPLACE INTO log ({_FIELDS}) VALUES ({marks})", entries)

@@ -1,0 +1,319 @@
+"""The trust store: one home, one writer at a time.
+
+A commit appends rows to the audit log durably, then brings the ledger snapshot up to them, then the cache. Whatever
+fails in between, the next opening finds the rows and goes on from there. What a row means is decided in `agents`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import filelock
+import msgspec
+
+from a2a_trust.agents import AgentFold, Placed, fold_agent
+from a2a_trust.errors import HomeBusyError, HomeError, NoLedgerError, PolicyError
+from a2a_trust.model import LEDGER_VERSION, ROW_VERSION, AgentRecord, AuditMark, Details, Ledger, Policy, Row
+from a2a_trust.policy import STANDARD
+from a2a_trust.store import audit, files
+from a2a_trust.store.cache import Cache
+from a2a_trust.store.snapshot import BACKUP, LEDGER, read_snapshot, write_snapshot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from types import TracebackType
+
+AUDIT = "audit.jsonl"
+LOCK = "ledger.lock"
+SLICE_ROWS = 20_000
+"""Rows appended and made durable at a time."""
+LOCK_SECONDS = 30.0
+POLICY_KIND = "policy"
+
+
+def default_home(environ: Mapping[str, str]) -> Path:
+    """Return `$A2A_TRUST_HOME`, else `~/.a2a-trust`."""
+    home = environ.get("A2A_TRUST_HOME")
+    return Path(home) if home else Path("~/.a2a-trust").expanduser()
+
+
+class Commit(NamedTuple):
+    """What a commit added: evidence that the policy folds, evidence that it does not, observations."""
+
+    folded: int
+    unfolded: int
+    observations: int
+    known: int
+    """Rows that were in the audit log already."""
+
+
+class TrustStore:
+    """The only writer of a home. Use it as a context manager: it holds the lock while it is open."""
+
+    def __init__(self, home: Path, policy: Policy | None = None, *, lock_seconds: float = LOCK_SECONDS) -> None:
+        self.home = home
+        self.recovery: audit.Recovery | None = None
+        """What had to be set aside when the home was opened."""
+        self._wanted = policy
+        self._lock = filelock.FileLock(home / LOCK, timeout=lock_seconds, mode=files.FILE_MODE)
+
+    # ------------------------------------------------------------------ opening
+
+    def __enter__(self) -> Self:
+        try:
+            self.home.mkdir(mode=files.FOLDER_MODE, parents=True, exist_ok=True)
+            self._lock.acquire()
+        except filelock.Timeout:
+            msg = f"{self.home}: another process is writing to this home; try again when it is done"
+            raise HomeBusyError(msg) from None
+        except OSError as error:
+            raise _home_error(self.home, error) from None
+        try:
+            self._open()
+        except OSError as error:
+            self._lock.release()
+            raise _home_error(self.home, error) from None
+        except BaseException:
+            self._lock.release()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.cache.close()
+        self._lock.release()
+
+    def _open(self) -> None:
+        path = self.home / AUDIT
+        ledger = _best_snapshot(self.home, path)
+        mark, self.recovery = audit.recover_tail(path, ledger.audit if ledger else audit.empty_mark())
+        self._writer = audit.AuditWriter(path, mark)
+        self.cache = Cache(self.home)
+        self._sync_cache(path, mark)
+        if ledger is None or (ledger.audit != mark):
+            ledger = self._catch_up(path, ledger, mark)
+        self.ledger = ledger
+        self._agents: dict[str, AgentFold] = {}
+        if mark.rows == 0:
+            self._append([_policy_row(0, 0, self._wanted or STANDARD)])
+            self._write_snapshot()
+        elif self._wanted is not None and self._wanted != ledger.policy:
+            msg = (
+                f"{self.home}: the home stands under policy {ledger.policy.name!r}, not {self._wanted.name!r}; "
+                f"change it with: a2a-trust policy --set {self._wanted.name}"
+            )
+            self.cache.close()
+            raise PolicyError(msg)
+
+    def _sync_cache(self, path: Path, mark: AuditMark) -> None:
+        """Bring the index up to the audit log; start it anew if it is the index of another log."""
+        stamp = self.cache.stamp
+        if stamp == mark:
+            return
+        if stamp.rows > mark.rows or not audit.stands_on(path, stamp):
+            self.cache.reset()
+            stamp = self.cache.stamp
+        for part in audit.slices(audit.read_rows(path, stamp, until=mark.bytes), SLICE_ROWS):
+            line = audit.encode_row(part[-1].row)
+            stamp = AuditMark(
+                rows=stamp.rows + len(part), bytes=part[-1].offset + len(line) + 1, head=audit.hash_line(line)
+            )
+            self.cache.index(part, stamp)
+
+    def _catch_up(self, path: Path, ledger: Ledger | None, mark: AuditMark) -> Ledger:
+        """Return the ledger after rows that no snapshot holds."""
+        policy, updated_at, subjects = (ledger.policy, ledger.updated_at, set()) if ledger else (STANDARD, 0, set())
+        changed = ledger is None
+        for row, _ in audit.read_rows(path, ledger.audit if ledger else audit.empty_mark(), until=mark.bytes):
+            updated_at = max(updated_at, row.time)
+            if row.kind == POLICY_KIND and row.evidence.policy is not None:
+                policy, changed = row.evidence.policy, True
+            if row.subject:
+                subjects.add(row.subject)
+        agents = {} if changed or ledger is None else dict(ledger.agents)
+        for subject in self.cache.subjects() if changed else sorted(subjects):
+            agents[subject] = fold_agent(subject, self._rows_of(subject), policy)
+        return Ledger(version=LEDGER_VERSION, updated_at=updated_at, agents=agents, policy=policy, audit=mark)
+
+    # ------------------------------------------------------------------ reading
+
+    @property
+    def policy(self) -> Policy:
+        """The policy under which the ledger stands."""
+        return self.ledger.policy
+
+    def rows(self) -> Iterator[Row]:
+        """Yield all rows in the order of the file."""
+        for row, _ in audit.read_rows(self.home / AUDIT, audit.empty_mark(), until=self._writer.mark.bytes):
+            yield row
+
+    def _rows_of(self, subject: str, session: str | None = None) -> Iterator[Row]:
+        return audit.read_row_at(self.home / AUDIT, self.cache.offsets(subject, session))
+
+    # ------------------------------------------------------------------ writing
+
+    def commit(self, rows: Iterable[Row]) -> Commit:
+        """Append what is not known yet, in key order, and bring all views up to it.
+
+        When this returns every row is durable. Raises `HomeError` where the home cannot be written; what was
+        appended until then stays.
+        """
+        ordered = sorted(rows, key=lambda row: row.key)
+        known_ids = self.cache.known({row.session for row in ordered})
+        new: list[Row] = []
+        for row in ordered:
+            if row.id not in known_ids:
+                known_ids.add(row.id)
+                new.append(row)
+        folded = unfolded = 0
+        try:
+            for part in audit.slices(new, SLICE_ROWS):
+                placed = self._append(part)
+                folded += sum(row.quality is not None for row, _ in placed)
+                unfolded += sum(row.dim is not None and row.quality is None for row, _ in placed)
+            if new:
+                self._write_snapshot()
+        except OSError as error:
+            raise _home_error(self.home, error) from None
+        return Commit(folded, unfolded, len(new) - folded - unfolded, len(ordered) - len(new))
+
+    def set_policy(self, policy: Policy) -> bool:
+        """Put the home under another policy; tell whether that changed anything. One row, then a new fold of all."""
+        if policy == self.policy:
+            return False
+        try:
+            self._append([_policy_row(self._count_policies(), self.ledger.updated_at, policy)])
+            self.refold()
+        except OSError as error:
+            raise _home_error(self.home, error) from None
+        return True
+
+    def refold(self) -> None:
+        """Fold every agent anew from the audit log alone and write the snapshot."""
+        self._agents.clear()
+        self.ledger.agents = {
+            subject: fold_agent(subject, self._rows_of(subject), self.policy) for subject in self.cache.subjects()
+        }
+        self._write_snapshot()
+
+    def _count_policies(self) -> int:
+        return len([row_id for row_id in self.cache.known([""]) if row_id.startswith(f"{POLICY_KIND}:")])
+
+    def _append(self, rows: Iterable[Row]) -> list[audit.Placement]:
+        """Place rows, append them, and bring ledger and cache in memory and on disk up to them."""
+        out = [self._place(row) for row in rows]
+        placed = self._writer.append(out)
+        self.cache.index(placed, self._writer.mark)
+        for agent in self._agents.values():
+            agent.flushed()
+        self.ledger.audit = self._writer.mark
+        return placed
+
+    def _place(self, row: Row) -> Row:
+        """Return a row with what it does to its agent."""
+        self.ledger.updated_at = max(self.ledger.updated_at, row.time)
+        if row.kind == POLICY_KIND and row.evidence.policy is not None:
+            self.ledger.policy = row.evidence.policy
+        if row.subject is None:
+            return row
+        agent = self._agents.get(row.subject)
+        if agent is None:
+            subject = row.subject
+            agent = self._agents[subject] = AgentFold(
+                subject,
+                self.policy,
+                self.ledger.agents.get(subject),
+                lambda session: self._rows_of(subject, session),
+            )
+        did = agent.add(row)
+        return _with_step(row, did)
+
+    def _write_snapshot(self) -> None:
+        for subject, agent in self._agents.items():
+            self.ledger.agents[subject] = agent.record()
+        self._agents.clear()
+        write_snapshot(self.home, self.ledger)
+
+
+def _with_step(row: Row, did: Placed) -> Row:
+    if did.quality is None or did.before is None or did.after is None:
+        return row
+    delta = round(did.after - did.before, 6)
+    return msgspec.structs.replace(
+        row, quality=did.quality, before=did.before, after=did.after, delta=delta, late=did.late
+    )
+
+
+def _policy_row(number: int, time: int, policy: Policy) -> Row:
+    return Row(
+        v=ROW_VERSION,
+        id=f"{POLICY_KIND}:{number}",
+        time=time,
+        session="",
+        gen=0,
+        seq=number,
+        pos=0,
+        kind=POLICY_KIND,
+        evidence=Details(policy=policy),
+    )
+
+
+def _home_error(home: Path, error: OSError) -> HomeError:
+    return HomeError(f"{error.filename or home}: {error.strerror or error}; the home must be a folder you may write to")
+
+
+def _best_snapshot(home: Path, path: Path) -> Ledger | None:
+    """Return the newest snapshot that stands on this audit log: the current one, else the one before."""
+    snapshots = [snapshot for name in (LEDGER, BACKUP) if (snapshot := read_snapshot(home / name)) is not None]
+    for snapshot in snapshots:
+        if audit.stands_on(path, snapshot.audit):
+            return snapshot
+    # A snapshot that stands on rows which are gone is evidence of damage: let recovery name it.
+    return snapshots[0] if snapshots else None
+
+
+def read_ledger(home: Path) -> Ledger:
+    """Return the ledger as it stands, without a lock and without writing.
+
+    Where the snapshot is missing or lags behind, the rows it lacks are folded in memory. Raises `NoLedgerError` where
+    nothing was recorded yet.
+    """
+    path = home / AUDIT
+    ledger = read_snapshot(home / LEDGER) or read_snapshot(home / BACKUP)
+    size = audit.last_whole_line(path)
+    if ledger is None and size == 0:
+        msg = f"{home}: nothing is recorded here yet; run: a2a-trust backfill"
+        raise NoLedgerError(msg)
+    if ledger is not None and ledger.audit.bytes == size:
+        return ledger
+    return fold_log(read_all_rows(home))
+
+
+def fold_log(rows: Iterable[Row]) -> Ledger:
+    """Return the ledger that an audit log gives, by definition: each agent the fold of its rows in key order."""
+    by_subject: dict[str, list[Row]] = {}
+    policy, updated_at, count = STANDARD, 0, 0
+    for row in rows:
+        count += 1
+        updated_at = max(updated_at, row.time)
+        if row.kind == POLICY_KIND and row.evidence.policy is not None:
+            policy = row.evidence.policy
+        if row.subject:
+            by_subject.setdefault(row.subject, []).append(row)
+    agents: dict[str, AgentRecord] = {
+        subject: fold_agent(subject, found, policy) for subject, found in sorted(by_subject.items())
+    }
+    mark = AuditMark(rows=count)
+    return Ledger(version=LEDGER_VERSION, updated_at=updated_at, agents=agents, policy=policy, audit=mark)
+
+
+def read_all_rows(home: Path) -> Iterator[Row]:
+    """Yield the rows of a home in the order of the file, without a lock; a line that is being written is left out."""
+    path = home / AUDIT
+    if not path.exists():
+        msg = f"{home}: nothing is recorded here yet; run: a2a-trust backfill"
+        raise NoLedgerError(msg)
+    for row, _ in audit.read_rows(path, audit.empty_mark(), until=audit.last_whole_line(path)):
+        yield row
