@@ -294,9 +294,8 @@ class AgentFold:
             return self._refold.insert(row)
         self._last = row.key
         self._new.append(row)
-        for index in (self._work.get(row.session),):
-            if index is not None:
-                index.add(row)
+        if row.session in self._work:
+            self._work[row.session].add(row)
         return self._tally.add(row, quality_of(self._policy, row, supported=self._supported(row)))
 
     def record(self) -> AgentRecord:

@@ -10,6 +10,8 @@ from msgspec import Struct
 
 VALID_MS = range(10**12, 4 * 10**12)
 """Times outside are not times: seconds, nanoseconds, garbage."""
+STATUSES = ("pending", "in_progress", "completed", "deleted")
+"""Statuses of a task."""
 TEXT_START = 200
 """Characters of a failure text that a fact keeps."""
 

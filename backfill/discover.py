@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from a2a_trust.facts import LogHeader
 from a2a_trust.sources.base import LogFile, LogUnreadableError, Skips, Source
+from a2a_trust.store.cache import LogEntry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from a2a_trust.store.cache import Cache, LogEntry
+    from a2a_trust.store.cache import Cache
 
 
 class FoundLog(Struct, frozen=True):
@@ -86,7 +86,7 @@ def _readable(source: Source, candidates: Sequence[LogFile], cache: Cache, skips
         if known is not None and (known.size, known.mtime_ns) == (log.size, log.mtime_ns):
             return FoundLog(known.session, log, known)
         try:
-            header: LogHeader = source.header(log)
+            header = source.header(log)
         except LogUnreadableError as error:
             skips.add(error.reason, f"{log.path}: {error}")
             continue

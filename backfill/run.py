@@ -10,21 +10,23 @@ from __future__ import annotations
 import concurrent.futures
 import os
 import time
+from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct, field
-
-from a2a_trust.attribution import RULES_VERSION, Attribution, Finding, LogState
 from a2a_trust.backfill.discover import Found, FoundLog, discover, places_of
 from a2a_trust.backfill.extract import Extract, Job, decode_state, extract, extract_encoded
+from msgspec import Struct, field
+
+from a2a_trust.attribution import RULES_VERSION, Attribution
+from a2a_trust.findings import Finding, LogState
 from a2a_trust.sources.base import Skips
 from a2a_trust.store.cache import LogEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Mapping
 
     from a2a_trust.model import Row
     from a2a_trust.sources.base import Source

@@ -138,7 +138,7 @@ def _log_file(path: str, name: str, skips: Skips) -> LogFile | None:
         skips.add("newer-format", path)
         return None
     try:
-        found = os.stat(path)
+        found = Path(path).stat()
     except OSError as error:
         skips.add("log-unreadable", f"{path}: {error.strerror}")
         return None
@@ -147,7 +147,7 @@ def _log_file(path: str, name: str, skips: Skips) -> LogFile | None:
 
 def _open(log: LogFile) -> BinaryIO:
     try:
-        return open(log.path, "rb")  # noqa: PTH123, SIM115 - callers close it
+        return open(log.path, "rb")  # noqa: PTH123 - a path as text
     except OSError as error:
         reason = "log-unreadable"
         raise LogUnreadableError(reason, error.strerror or str(error)) from None

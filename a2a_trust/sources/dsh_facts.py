@@ -9,7 +9,6 @@ import re
 from typing import TYPE_CHECKING
 
 from a2a_trust import facts
-from a2a_trust.attribution import STATUSES
 from a2a_trust.sources import dsh_lines as lines
 
 if TYPE_CHECKING:
@@ -19,8 +18,6 @@ _EXIT_TEXT = re.compile(r"\[exit code: (-?[0-9]{1,9})\]\s*\Z", re.ASCII)
 _EXIT_DETAIL = re.compile(r"exit code: (-?[0-9]{1,9})", re.ASCII)
 _EXIT_TEXT_LENGTH = 64
 _PHASES = ("provisioning", "active", "failed")
-
-Found = "list[facts.AnyFact]"
 
 
 class Where:
@@ -124,7 +121,7 @@ def _member(event: lines.TeamMember, where: Where) -> list[facts.AnyFact]:
 def _task(event: lines.TeamTask, where: Where) -> list[facts.AnyFact]:
     _own_team(event.data.team_id, where)
     task = event.data.task
-    if not task.id or task.revision < 1 or task.status not in STATUSES:
+    if not task.id or task.revision < 1 or task.status not in facts.STATUSES:
         raise _wrong_shape()
     return [facts.TaskRevision(event.seq, where.time, task.id, task.revision, task.status, task.owner_id or "")]
 
@@ -231,18 +228,16 @@ def classify(tool: str, failure: facts.Failure, refused: bool) -> str | None:  #
 
     A text may only ever excuse: it is looked at where the harness gave no code, and only for the harness's own tools.
     """
-    code, of_team = failure.code, tool.startswith("team_")
-    if code in _REASON_BY_CODE:
-        return _REASON_BY_CODE[code]
-    if code.startswith(_ABORTED):
-        return "aborted"
-    if of_team and code in _RACE_CODES:
-        return "race"
-    if refused:
-        return "denied"
-    if code or _FOREIGN_TOOL.match(tool):
-        return None
-    for reason, start in _REASON_BY_TEXT:
-        if start.match(failure.text):
-            return reason
-    return "race" if of_team and _RACE_TEXT.match(failure.text) else None
+    of_team = tool.startswith("team_")
+    reason = _REASON_BY_CODE.get(failure.code)
+    if reason is None and failure.code.startswith(_ABORTED):
+        reason = "aborted"
+    if reason is None and of_team and failure.code in _RACE_CODES:
+        reason = "race"
+    if reason is None and refused:
+        reason = "denied"
+    if reason is None and not failure.code and not _FOREIGN_TOOL.match(tool):
+        reason = next((excuse for excuse, start in _REASON_BY_TEXT if start.match(failure.text)), None)
+        if reason is None and of_team and _RACE_TEXT.match(failure.text):
+            reason = "race"
+    return reason

@@ -291,7 +291,7 @@ CLOCKED = (ToolCall, ToolResult, AssistantMessage, UserMessage, TeamMember, Team
 """Lines whose times drive a log's clock. Frozen: another list would give other event times."""
 
 _TAGS = frozenset(
-    line.__struct_config__.tag
+    str(line.__struct_config__.tag)
     for line in (
         *CLOCKED,
         TurnStart,
@@ -306,15 +306,48 @@ _TAGS = frozenset(
 )
 
 _IRRELEVANT = frozenset(
-    (
-        "agent/inbox/spliced assistant/attempt assistant/chunk approval/policy command/done command/run "
-        "compaction/end compaction/prune compaction/start compaction/summary developer/message feedback/message-delete "
-        "feedback/message-put feedback/record goal/change hook/invoked hook/result job/registered llm/retry-started "
-        "permission/preset plan/mode reasoning-chunks request/context request/header sandbox/mode schedule/change "
-        "session session/title session/title-llm-request step/end step/start subagent/catalog system/message "
-        "text-chunks todo/write tool-call-chunks tool/code-dispatch tool/code-dispatch-start tool/ptc-dispatch "
-        "tool/ptc-dispatch-start"
-    ).split()
+    [
+        "agent/inbox/spliced",
+        "assistant/attempt",
+        "assistant/chunk",
+        "approval/policy",
+        "command/done",
+        "command/run",
+        "compaction/end",
+        "compaction/prune",
+        "compaction/start",
+        "compaction/summary",
+        "developer/message",
+        "feedback/message-delete",
+        "feedback/message-put",
+        "feedback/record",
+        "goal/change",
+        "hook/invoked",
+        "hook/result",
+        "job/registered",
+        "llm/retry-started",
+        "permission/preset",
+        "plan/mode",
+        "reasoning-chunks",
+        "request/context",
+        "request/header",
+        "sandbox/mode",
+        "schedule/change",
+        "session",
+        "session/title",
+        "session/title-llm-request",
+        "step/end",
+        "step/start",
+        "subagent/catalog",
+        "system/message",
+        "text-chunks",
+        "todo/write",
+        "tool-call-chunks",
+        "tool/code-dispatch",
+        "tool/code-dispatch-start",
+        "tool/ptc-dispatch",
+        "tool/ptc-dispatch-start",
+    ]
 )
 """Kinds of lines that are known and cannot matter."""
 
@@ -328,7 +361,7 @@ _RELEVANT_PREFIXES = frozenset(_prefixes(_TAGS))
 _IRRELEVANT_PREFIXES = frozenset(_prefixes(_IRRELEVANT)) - _RELEVANT_PREFIXES
 _TYPE = re.compile(rb'\{"type":"([^"\\]{1,80})"')
 _DECODER: msgspec.json.Decoder[AnyLine] = msgspec.json.Decoder(AnyLine)
-_JSON = json.JSONDecoder(parse_constant=lambda name: None)
+_JSON = json.JSONDecoder(parse_constant=lambda _: None)
 
 
 class LineError(Exception):
@@ -400,7 +433,7 @@ def _salvage(line: bytes) -> list[AnyLine]:
     return events
 
 
-def clean(value: Any) -> Any:
+def clean(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     """Return a JSON value with every lone surrogate replaced, so that it can be hashed, stored and printed."""
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

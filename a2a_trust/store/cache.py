@@ -59,6 +59,11 @@ class LogEntry(NamedTuple):
 
 
 _FIELDS = ", ".join(LogEntry._fields)
+_SAVE_LOG = f"INSERT OR REPLACE INTO log ({_FIELDS}) VALUES ({', '.join('?' * len(LogEntry._fields))})"  # noqa: S608
+_SELECT_LOG = f"SELECT {_FIELDS} FROM log"  # noqa: S608 - names from this file only
+
+
+_SELECT_WAITING = f"{_SELECT_LOG} WHERE parent = ? AND waiting > 0 ORDER BY session"
 
 
 class Cache:
@@ -170,23 +175,20 @@ class Cache:
         return self._one("path = ?", path)
 
     def _one(self, where: str, value: str) -> LogEntry | None:
-        found = self._db.execute(f"SELECT {_FIELDS} FROM log WHERE {where}", (value,)).fetchone()
+        found = self._db.execute(f"{_SELECT_LOG} WHERE {where}", (value,)).fetchone()  # names from this file only
         return LogEntry(*found) if found else None
 
     def logs(self) -> Iterator[LogEntry]:
         """Yield what is remembered of all logs, by session."""
-        for found in self._db.execute(f"SELECT {_FIELDS} FROM log ORDER BY session"):
+        for found in self._db.execute(f"{_SELECT_LOG} ORDER BY session"):
             yield LogEntry(*found)
 
     def waiting_below(self, parent: str) -> list[LogEntry]:
         """Return the logs below a session that hold findings whose actor is not known yet."""
-        query = self._db.execute(
-            f"SELECT {_FIELDS} FROM log WHERE parent = ? AND waiting > 0 ORDER BY session", (parent,)
-        )
+        query = self._db.execute(f"{_SELECT_LOG} WHERE parent = ? AND waiting > 0 ORDER BY session", (parent,))
         return [LogEntry(*found) for found in query]
 
     def save_logs(self, entries: Iterable[LogEntry]) -> None:
         """Remember logs."""
-        marks = ", ".join("?" * len(LogEntry._fields))
         with self.transaction():
-            self._db.executemany(f"INSERT OR REPLACE INTO log ({_FIELDS}) VALUES ({marks})", entries)
+            self._db.executemany(_SAVE_LOG, entries)

@@ -61,7 +61,7 @@ def replace_durably(path: Path, data: bytes, backup: Path | None = None) -> None
         os.close(descriptor)
     if backup is not None and path.exists():
         _keep(path, backup)
-    os.replace(temporary, path)
+    temporary.replace(path)
     sync_folder(path.parent)
 
 
@@ -75,4 +75,4 @@ def _keep(path: Path, backup: Path) -> None:
         # No hard links here: the copy is not atomic, but it is made under a temporary name too.
         link.write_bytes(path.read_bytes())
         link.chmod(FILE_MODE)
-    os.replace(link, backup)
+    link.replace(backup)

@@ -1,0 +1,127 @@
+"""Lenses: the same fold over the same rows, by another key than the fingerprint.
+
+Lead models invent names and descriptions at each spawn, so a fingerprint may never come back. By name, model, tool or
+project the rows still add up to something that does. Pure.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from enum import StrEnum
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from a2a_trust.agents import MODEL_SEEN, Tally, resolve
+from a2a_trust.policy import MESSAGE_SENT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from a2a_trust.model import AgentRecord, Key, Policy, Row
+
+ENOUGH_RECURRING = 0.5
+"""Share of the evidence that must stand on recurring fingerprints for the view to be by fingerprint."""
+RECURS = 2
+"""Registrations from which on a key is a recurring one."""
+
+
+class Lens(StrEnum):
+    """The keys by which rows can be folded."""
+
+    FINGERPRINT = "fingerprint"
+    NAME = "name"
+    MODEL = "model"
+    TOOL = "tool"
+    PROJECT = "project"
+    SOURCE = "source"
+
+
+class _Models:
+    """Which model each session ran at any place of the global order."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, list[tuple[Key, str]]] = {}
+
+    def add(self, row: Row) -> None:
+        if row.kind == MODEL_SEEN and row.evidence.model:
+            self._seen.setdefault(row.session, []).append((row.key, row.evidence.model))
+
+    def sort(self) -> None:
+        for seen in self._seen.values():
+            seen.sort()
+
+    def of(self, row: Row) -> str | None:
+        """Return the model of whom a row judges; task rows and messages may stand in another's log."""
+        if row.evidence.model:
+            return row.evidence.model
+        actor = row.evidence.owner or (row.evidence.sender if row.kind == MESSAGE_SENT else None) or row.session
+        seen = self._seen.get(actor)
+        if not seen:
+            return None
+        place = bisect_right(seen, row.key, key=itemgetter(0))
+        return seen[max(0, place - 1)][1]
+
+
+def fold_by(lens: Lens, rows: Iterable[Row], policy: Policy) -> dict[str, AgentRecord]:
+    """Return the record of each key of a lens, in the order of the keys.
+
+    Rows without the key (a task has no tool) are left out. A record's `fingerprint` holds the key.
+    """
+    by_subject: dict[str, list[Row]] = {}
+    models = _Models()
+    for row in rows:
+        if row.subject:
+            by_subject.setdefault(row.subject, []).append(row)
+            models.add(row)
+    models.sort()
+    grouped: dict[str, list[tuple[Key, Row, float | None]]] = {}
+    for found in by_subject.values():
+        for row, quality in resolve(found, policy):
+            key = _key(lens, row, models)
+            if key:
+                grouped.setdefault(key, []).append((row.key, row, quality))
+    records: dict[str, AgentRecord] = {}
+    for key in sorted(grouped):
+        tally = Tally(key, policy)
+        for _, row, quality in sorted(grouped[key], key=itemgetter(0)):
+            tally.add(row, quality)
+        records[key] = tally.record
+    return records
+
+
+def _key(lens: Lens, row: Row, models: _Models) -> str | None:
+    match lens:
+        case Lens.FINGERPRINT:
+            return row.subject
+        case Lens.NAME:
+            return row.subject_name
+        case Lens.MODEL:
+            return models.of(row)
+        case Lens.TOOL:
+            return row.evidence.tool
+        case Lens.PROJECT:
+            return row.evidence.project
+        case Lens.SOURCE:
+            return row.evidence.source
+
+
+def recurring_shares(agents: Mapping[str, AgentRecord]) -> tuple[float, float]:
+    """Return the shares of the evidence that stand on recurring fingerprints, and on recurring names."""
+    evidence = by_fingerprint = by_name = 0
+    sessions: dict[str, int] = {}
+    for agent in agents.values():
+        sessions[agent.profile.name] = sessions.get(agent.profile.name, 0) + agent.stats.sessions
+    for agent in agents.values():
+        samples = sum(state.samples for state in agent.trust.values())
+        evidence += samples
+        by_fingerprint += samples if agent.stats.sessions >= RECURS else 0
+        by_name += samples if sessions[agent.profile.name] >= RECURS else 0
+    if not evidence:
+        return 1.0, 1.0
+    return by_fingerprint / evidence, by_name / evidence
+
+
+def default_lens(agents: Mapping[str, AgentRecord]) -> Lens:
+    """Return by fingerprint, or by name where too little evidence stands on fingerprints that come back."""
+    by_fingerprint, by_name = recurring_shares(agents)
+    return Lens.NAME if by_fingerprint < ENOUGH_RECURRING and by_name > by_fingerprint else Lens.FINGERPRINT

@@ -1,0 +1,77 @@
+"""Homes for tests: run logs into one, and say what it holds in a form that can be compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from a2a_trust.backfill import Options, Summary, run
+
+from a2a_trust.model import AuditMark, Ledger, Row
+from a2a_trust.policy import BUILT_IN
+from a2a_trust.sources.dsh import DshSource
+from a2a_trust.store import TrustStore, read_ledger
+from a2a_trust.store.snapshot import encode_ledger
+from a2a_trust.store.store import read_all_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+FIXTURES: Final = Path(__file__).resolve().parent.parent / "fixtures" / "dsh"
+EXPECTED: Final[dict[str, Any]] = json.loads((FIXTURES / "expected.json").read_text(encoding="utf-8"))
+LOG_GLOB: Final = "session*.jsonl*"
+
+
+def ingest(home: Path, *paths: Path, policy: str = "standard", jobs: int = 1) -> Summary:
+    """Run the logs below the paths into a home, as one run of the command does."""
+    with TrustStore(home, BUILT_IN[policy]) as store:
+        return run(store, {"dsh": DshSource()}, Options(paths=paths, jobs=jobs), {})
+
+
+def encode_agents(ledger: Ledger) -> bytes:
+    """The agents of a ledger as its file holds them, with nothing beside them that depends on the order of runs."""
+    return encode_ledger(msgspec.structs.replace(ledger, updated_at=0, audit=AuditMark()))
+
+
+def agents_of(home: Path) -> bytes:
+    """The agents of a home, encoded."""
+    return encode_agents(read_ledger(home))
+
+
+def audit_of(home: Path) -> bytes:
+    """The audit log of a home."""
+    return (home / "audit.jsonl").read_bytes()
+
+
+def rows_of(home: Path) -> list[Row]:
+    """The rows of a home in the order of its audit log."""
+    return list(read_all_rows(home))
+
+
+def evidence_by_session(rows: Iterable[Row], without: Iterable[str] = ()) -> dict[str, list[tuple[object, ...]]]:
+    """What each session's log gave: its rows in key order, without what depends on the rows of other logs."""
+    left_out = set(without)
+    found: dict[str, list[tuple[object, ...]]] = {}
+    for row in sorted(rows, key=lambda row: row.key):
+        if row.session not in left_out:
+            shown = (row.key, row.kind, row.subject, row.dim, row.team_id, row.evidence)
+            found.setdefault(row.session, []).append(shown)
+    return found
+
+
+def session_logs(root: Path) -> dict[str, list[Path]]:
+    """The logs below a folder by the name of their session's folder, older generations first."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted(root.rglob(LOG_GLOB)):
+        found.setdefault(path.parent.name, []).append(path)
+    return found
+
+
+def plant(root: Path, logs: Mapping[Path, bytes]) -> None:
+    """Write files below a folder."""
+    for name, data in logs.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
