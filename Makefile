@@ -28,7 +28,7 @@ test-slow: $(STAMP) ## the slow tests, and every property with thousands of exam
 
 demo: $(STAMP) ## read your own session logs, else those in fixtures/, and show the ledger
 	@sessions="$${DSH_HOME:-$$HOME/.dsh}/sessions"; \
-	if [ -n "$$(ls -A "$$sessions" 2>/dev/null)" ]; then logs=""; else logs="fixtures/dsh"; fi; \
+	if [ -n "$$(ls -A "$$sessions" 2>/dev/null)" ]; then logs=""; else logs="fixtures/dsh --exclude made-*"; fi; \
 	echo "Reading the logs in $${logs:-$$sessions}, keeping the ledger in $(DEMO_HOME)."; \
 	rm -rf "$(DEMO_HOME)"; export A2A_TRUST_HOME="$(DEMO_HOME)"; \
 	code=0; $(BIN)/a2a-trust backfill $$logs || code=$$?; \

@@ -6,6 +6,7 @@ A policy decides only what is folded and with which number; what is recorded nev
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import tomllib
 from typing import TYPE_CHECKING, Any
@@ -187,3 +188,18 @@ def _key_of(error: msgspec.ValidationError) -> str:
 def weight_of(policy: Policy, dim: Dimension) -> float:
     """Return a dimension's weight in the total; a dimension that is not listed weighs nothing."""
     return policy.weights.get(dim, 0.0)
+
+
+def to_toml(policy: Policy) -> str:
+    """Return a policy as the TOML file that would give it; a start for one's own."""
+    name = "# name" if policy.name in BUILT_IN else "name"
+    data: dict[str, Any] = msgspec.to_builtins(policy)
+    tables = {key: value for key, value in data.items() if isinstance(value, dict)}
+    lines = [
+        f'base = "{policy.name if policy.name in BUILT_IN else STANDARD.name}"',
+        f"{name} = {json.dumps(policy.name)}",
+    ]
+    lines += [f"{key} = {json.dumps(value)}" for key, value in data.items() if key not in tables and key != "name"]
+    for table, values in tables.items():
+        lines += ["", f"[{table}]", *(f"{json.dumps(key)} = {json.dumps(value)}" for key, value in values.items())]
+    return "\n".join(lines)

@@ -30,11 +30,12 @@ def _shown(char: str) -> str:
     return char
 
 
-def when(time_ms: int) -> str:
-    """Return a time as `2026-11-30 16:55` in UTC; `undated` for 0."""
+def when(time_ms: int, *, exact: bool = False) -> str:
+    """Return a time as `2026-11-30 16:55`, or exactly, `2026-11-30 16:55:01.042`, in UTC; `undated` for 0."""
     if time_ms <= 0:
         return "undated"
-    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M")
+    moment = datetime.fromtimestamp(time_ms // 1000, UTC)
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{time_ms % 1000:03}" if exact else f"{moment:%Y-%m-%d %H:%M}"
 
 
 def percent(share: float) -> str:

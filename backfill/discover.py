@@ -58,11 +58,11 @@ def discover(places: Sequence[tuple[Source, Path]], cache: Cache, exclude: Seque
             found.places.append(str(place))
         if not place.exists():
             continue
-        for candidates in source.discover(place, found.skips):
+        for candidates in source.discover(place.absolute(), found.skips):
             found.files += len(candidates)
             kept = [log for log in candidates if not _excluded(log.path, exclude)]
             if len(kept) < len(candidates):
-                found.skips.add("excluded", candidates[0].path, len(candidates) - len(kept))
+                found.skips.add("excluded", count=len(candidates) - len(kept))
             chosen = _readable(source, kept, cache, found.skips)
             if chosen is not None and (real := str(Path(chosen.log.path).resolve())) not in seen:
                 seen.add(real)

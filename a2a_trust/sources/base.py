@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from a2a_trust.facts import AnyFact, Failure, LogHeader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
     from pathlib import Path
 
 GROUP = "a2a_trust.sources"
@@ -109,6 +109,13 @@ class Source(Protocol):
 
     def read(self, log: LogFile, cursor: bytes | None) -> Reading:
         """Read a log from a cursor, or from its start. Raises `LogUnreadableError`."""
+        ...
+
+    def locate(self, log: LogFile, seqs: Container[int]) -> dict[int, tuple[int | None, int]]:
+        """Find events by their seq: the byte at which the line's frame begins, if any, and the number of the line.
+
+        Raises `LogUnreadableError`.
+        """
         ...
 
     def classify(self, tool: str, failure: Failure, refused: bool) -> str | None:  # noqa: FBT001 - see Classifier

@@ -20,11 +20,12 @@ from a2a_trust.sources import dsh_facts, dsh_lines, zstd_frames
 from a2a_trust.sources.base import LogFile, LogUnreadableError, Reading, Skips
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
 
 NAME = "dsh"
 KNOWN_GENERATIONS = range(5)
 _LOG_NAME = re.compile(r"session(?:\.v([1-9][0-9]{0,3}))?\.jsonl(?:\.zstd?)?", re.ASCII)
+_SEQ = re.compile(rb'\{"type":"[^"]*","seq":([0-9]{1,15})\b', re.ASCII)
 _SEGMENT = 8 << 20
 """Bytes of a log read at a time."""
 _HEADER_LIMIT = 1 << 20
@@ -106,6 +107,24 @@ class DshSource:
     def read(self, log: LogFile, cursor: bytes | None) -> Reading:
         """Read a log from a cursor, or from its start."""
         return _LogReader(log, cursor).read()
+
+    def locate(self, log: LogFile, seqs: Container[int]) -> dict[int, tuple[int | None, int]]:
+        """Find events by their seq: frame and line of each."""
+        found: dict[int, tuple[int | None, int]] = {}
+        number = 0
+        with _open(log) as file:
+            raw = _read_header(log, file.read(_HEADER_LIMIT)).raw
+            file.seek(0)
+            blocks = (
+                ((None, line) for line in file) if raw else ((p.start, p.content) for p in zstd_frames.walk(file, 0))
+            )
+            for start, block in blocks:
+                for line in block.rstrip(b"\n").split(b"\n") if block else ():
+                    number += 1
+                    match = _SEQ.match(line)
+                    if match and (seq := int(match[1])) in seqs:
+                        found[seq] = (start, number)
+        return found
 
     def classify(self, tool: str, failure: facts.Failure, refused: bool) -> str | None:  # noqa: FBT001 - Classifier
         """Return the reason why nobody is to blame for a failed call."""
@@ -325,7 +344,7 @@ class _LogReader:
         where = dsh_facts.Where(header.session, cursor.clock or header.created, dated=cursor.clock > 0)
         found = dsh_facts.facts_of(event, where)
         into.extend(found)
-        self._reading.undated += bool(found) and not where.dated
+        self._reading.undated += bool(found) and not where.dated and isinstance(event, dsh_lines.CLOCKED)
         return _USED if found else _IRRELEVANT
 
 

@@ -130,9 +130,14 @@ class Cache:
 
     def reset(self) -> None:
         """Forget everything."""
+        self.forget_rows()
+        with self.transaction():
+            self._db.execute("DELETE FROM log")
+
+    def forget_rows(self) -> None:
+        """Forget the index of the audit log."""
         with self.transaction():
             self._db.execute("DELETE FROM row")
-            self._db.execute("DELETE FROM log")
             self._db.execute("UPDATE stamp SET rows = 0, bytes = 0, head = ?", (NO_HEAD,))
 
     def index(self, placed: Iterable[Placement], mark: AuditMark) -> None:
@@ -192,3 +197,16 @@ class Cache:
         """Remember logs."""
         with self.transaction():
             self._db.executemany(_SAVE_LOG, entries)
+
+
+def read_log_entry(home: Path, session: str) -> LogEntry | None:
+    """Return what is remembered of a session's log, without writing; `None` where there is no cache to read."""
+    path = home / CACHE
+    if not path.exists():
+        return None
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            found = db.execute(f"{_SELECT_LOG} WHERE session = ?", (session,)).fetchone()
+    except sqlite3.Error:
+        return None
+    return LogEntry(*found) if found else None

@@ -198,6 +198,17 @@ class TrustStore:
         }
         self._write_snapshot()
 
+    def rebuild(self) -> None:
+        """Make index and ledger anew from the audit log alone. What is remembered of the session logs stays."""
+        path, mark = self.home / AUDIT, self._writer.mark
+        try:
+            self.cache.forget_rows()
+            self._sync_cache(path, mark)
+            self.ledger = self._catch_up(path, None, mark)
+            self._write_snapshot()
+        except OSError as error:
+            raise _home_error(self.home, error) from None
+
     def _count_policies(self) -> int:
         return len([row_id for row_id in self.cache.known([""]) if row_id.startswith(f"{POLICY_KIND}:")])
 
@@ -291,21 +302,25 @@ def read_ledger(home: Path) -> Ledger:
     return fold_log(read_all_rows(home))
 
 
-def fold_log(rows: Iterable[Row]) -> Ledger:
-    """Return the ledger that an audit log gives, by definition: each agent the fold of its rows in key order."""
+def fold_log(rows: Iterable[Row], policy: Policy | None = None) -> Ledger:
+    """Return the ledger that an audit log gives, by definition: each agent the fold of its rows in key order.
+
+    Under its own last policy, or under the one given.
+    """
     by_subject: dict[str, list[Row]] = {}
-    policy, updated_at, count = STANDARD, 0, 0
+    own, updated_at, mark = STANDARD, 0, audit.empty_mark()
     for row in rows:
-        count += 1
+        line = audit.encode_row(row)
+        mark = AuditMark(rows=mark.rows + 1, bytes=mark.bytes + len(line) + 1, head=audit.hash_line(line))
         updated_at = max(updated_at, row.time)
         if row.kind == POLICY_KIND and row.evidence.policy is not None:
-            policy = row.evidence.policy
+            own = row.evidence.policy
         if row.subject:
             by_subject.setdefault(row.subject, []).append(row)
+    policy = policy or own
     agents: dict[str, AgentRecord] = {
         subject: fold_agent(subject, found, policy) for subject, found in sorted(by_subject.items())
     }
-    mark = AuditMark(rows=count)
     return Ledger(version=LEDGER_VERSION, updated_at=updated_at, agents=agents, policy=policy, audit=mark)
 
 

@@ -1,0 +1,171 @@
+"""The `backfill` command."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from a2a_trust.console import HomeOption, JsonOption, home_of, notes, output, print_json
+from a2a_trust.errors import NothingFoundError, SomeUnreadableError, UsageError
+from a2a_trust.text import safe, size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from a2a_trust.backfill.run import Progress, Summary
+
+    from a2a_trust.sources.base import Source
+
+PLACES_SHOWN = 3
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command(
+        epilog="Examples: a2a-trust backfill | a2a-trust backfill ~/logs --dry-run | a2a-trust backfill --exclude 'x-*'"
+    )(backfill)
+
+
+def backfill(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[PATH]...", help="Folders or logs to read. Default: where each harness keeps its own."),
+    ] = None,
+    home: HomeOption = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="Policy for a new home: standard (default), seed, or a TOML file."),
+    ] = None,
+    source: Annotated[list[str] | None, typer.Option(help="Read only this kind of logs. May be repeated.")] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="Leave out logs whose path matches. May be repeated.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=0, help="Processes that read logs; 0 for one a core.")] = 0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Do everything but write: say what would be added.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Read session logs and record what each agent did. Only what is new is read."""
+    from a2a_trust.backfill.run import Options, run
+
+    from a2a_trust.policy import load_policy
+    from a2a_trust.store import TrustStore
+
+    place = home_of(home)
+    sources = _sources(source or [])
+    for path in paths or []:
+        if not path.exists():
+            raise UsageError(f"{path}: no such file or folder; give a folder that holds session logs")
+    wanted = load_policy(policy) if policy is not None else None
+    options = Options(paths=paths or [], exclude=exclude or [], jobs=jobs)
+    with _dry_home(place, dry_run=dry_run) as target, TrustStore(target, wanted) as store, _progress() as report:
+        summary = run(store, sources, options, os.environ, report)
+    if as_json:
+        print_json(summary)
+    else:
+        _print_summary(summary, place, dry_run=dry_run)
+    if not summary.files and not summary.unreadable:
+        looked = ", ".join(summary.places)
+        raise NothingFoundError(
+            f"no session logs in {looked}; give the folder that holds them: a2a-trust backfill PATH "
+            "(DSH_HOME moves the default)"
+        )
+    if summary.unreadable:
+        raise SomeUnreadableError(
+            f"{summary.unreadable} logs or folders could not be read, the rest is done; they are listed above"
+        )
+
+
+def _sources(names: list[str]) -> dict[str, Source]:
+    from a2a_trust.sources.base import load_sources
+
+    try:
+        return load_sources(names)
+    except KeyError as error:
+        raise UsageError(f"--source {error.args[0]}: not installed; installed: {', '.join(load_sources())}") from None
+
+
+@contextmanager
+def _dry_home(home: Path, *, dry_run: bool) -> Iterator[Path]:
+    """Give the home itself, or for a dry run a copy of it that goes away."""
+    if not dry_run:
+        yield home
+        return
+    with tempfile.TemporaryDirectory(prefix="a2a-trust-dry-run-") as folder:
+        copy = Path(folder) / "home"
+        if home.exists():
+            shutil.copytree(home, copy)
+        yield copy
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Progress], None]]:
+    """Show how far a run is, where somebody is looking."""
+    console = notes()
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"))
+    with Bar(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("reading", total=None, state="")
+
+        def report(now: Progress) -> None:
+            state = (
+                f"{now.logs}/{now.logs_total} logs, {size(now.bytes)} of {size(now.bytes_total)}, "
+                f"{now.findings} findings"
+            )
+            bar.update(task, completed=now.bytes, total=now.bytes_total or 1, state=state)
+
+        yield report
+
+
+def _print_summary(summary: Summary, home: Path, *, dry_run: bool) -> None:
+    console = output()
+    sessions = ", ".join(f"{count} {role}" for role, count in sorted(summary.sessions.items())) or "none"
+    unchanged = f", {summary.unchanged} of them unchanged" if summary.unchanged else ""
+    console.print(f"sessions      {sum(summary.sessions.values())} ({sessions}){unchanged}")
+    console.print(
+        f"read          {size(summary.bytes_read)}, {summary.lines} lines: {summary.lines_used} used, "
+        f"{summary.lines_irrelevant} irrelevant, {summary.lines_inherited} inherited by forks"
+    )
+    console.print(
+        f"evidence      {summary.evidence} new"
+        + (
+            f", {summary.evidence_not_folded} more recorded that the policy leaves out"
+            if summary.evidence_not_folded
+            else ""
+        )
+    )
+    console.print(f"observations  {summary.observations} new")
+    if summary.known:
+        console.print(f"known         {summary.known} rows read again, not counted twice")
+    console.print(f"agents        {summary.agents}")
+    if summary.waiting:
+        console.print(f"waiting       {summary.waiting} findings, for the log of another session")
+    if summary.lines_undated:
+        console.print(f"undated       {summary.lines_undated} lines stand before their log's first valid time")
+    for reason, count in summary.unused.items():
+        console.print(f"unused        {reason} {count}")
+    for reason, count in summary.skipped.items():
+        console.print(f"skipped       {reason} {count}")
+        places = summary.skipped_at.get(reason, [])
+        for text in places[:PLACES_SHOWN]:
+            console.print(f"                {safe(text)}")
+        if len(places) > PLACES_SHOWN or count > len(places):
+            console.print("                … all with --json")
+    if summary.recovered:
+        console.print(f"recovered     {safe(summary.recovered)}")
+    if dry_run:
+        console.print(f"Nothing was written: this was a dry run over {safe(str(home))}.")
+    else:
+        console.print(f"The ledger is in {safe(str(home))}. To see it: a2a-trust show")

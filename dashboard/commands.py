@@ -1,0 +1,169 @@
+"""The commands that show: `show` and `explain`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from msgspec import Struct
+
+from a2a_trust.console import HomeOption, JsonOption, home_of, note, output, print_json, print_table
+from a2a_trust.errors import UnknownAgentError
+from a2a_trust.lenses import Lens
+from a2a_trust.model import DIMENSIONS, Dimension
+from a2a_trust.signals import Provenance, Signal, TrustSignals
+from a2a_trust.text import percent
+
+SHOWN = 50
+STEPS_SHOWN = 20
+
+
+class Overview(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What `show --json` prints."""
+
+    lens: Lens
+    provenance: Provenance
+    agents: list[Signal]
+    left_out: int
+
+
+class Sort(StrEnum):
+    """Orders of the table."""
+
+    TOTAL = "total"
+    NAME = "name"
+    SAMPLES = "samples"
+    LAST_SEEN = "last-seen"
+    COMPETENCE = "competence"
+    RELIABILITY = "reliability"
+    COMMUNICATION = "communication"
+    INTEGRITY = "integrity"
+
+
+def _names(incomplete: str) -> list[str]:
+    """Complete the names of agents, from the default home; nothing where that cannot be read."""
+    from a2a_trust.errors import TrustError
+
+    try:
+        names = {signal.name for signal in TrustSignals(home_of(None)).agents()}
+    except (TrustError, OSError):
+        return []
+    return sorted(name for name in names if name.startswith(incomplete) and name.isprintable())
+
+
+def _dimensions(incomplete: str) -> list[str]:
+    return [dim for dim in DIMENSIONS if dim.startswith(incomplete)]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command(
+        epilog="Examples: a2a-trust show | a2a-trust show researcher | a2a-trust show --by model --sort competence"
+    )(show)
+    app.command(epilog="Examples: a2a-trust explain researcher | a2a-trust explain 3ee4bfd2 competence --limit 0")(
+        explain
+    )
+
+
+def show(
+    agent: Annotated[
+        str | None,
+        typer.Argument(metavar="[AGENT]", help="A name, or the start of a fingerprint.", autocompletion=_names),
+    ] = None,
+    home: HomeOption = None,
+    by: Annotated[
+        Lens | None,
+        typer.Option(
+            "--by", help="The key to fold by. Default: fingerprint, or name where few agent types ever come back."
+        ),
+    ] = None,
+    sort: Annotated[Sort, typer.Option("--sort", help="The order of the table, best or newest first.")] = Sort.TOTAL,
+    limit: Annotated[int, typer.Option(min=0, help="Rows: the newest this many; 0 for all.")] = SHOWN,
+    as_json: JsonOption = False,
+) -> None:
+    """Show how every agent type did, or one of them in full."""
+    signals = TrustSignals(home_of(home))
+    if agent is not None:
+        _show_agent(signals, agent, by, as_json=as_json)
+        return
+    lens = by or signals.default_lens()
+    found = signals.by(lens)
+    newest = sorted(found, key=lambda signal: -signal.last_seen)[: limit or None]
+    shown = sorted(newest, key=lambda signal: _order(sort, signal))
+    if as_json:
+        print_json(Overview(lens=lens, provenance=signals.provenance, agents=shown, left_out=len(found) - len(shown)))
+        return
+    from a2a_trust.dashboard import tables
+
+    console = output()
+    print_table(console, tables.agents_table(shown, lens, console.width))
+    if len(shown) < len(found):
+        console.print(f"The newest {len(shown)} of {len(found)}; all with --limit 0.")
+    console.print(tables.legend(signals.policy), style="dim")
+    if by is None and lens is not Lens.FINGERPRINT:
+        share = percent(signals.recurring_shares()[0])
+        note(f"By {lens}: {share} % of the evidence stands on agent types that came back. Each type: --by fingerprint")
+
+
+def explain(
+    agent: Annotated[
+        str, typer.Argument(metavar="AGENT", help="A name, or the start of a fingerprint.", autocompletion=_names)
+    ],
+    dimension: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[DIMENSION]", help="One dimension, or its first letters. Default: all.", autocompletion=_dimensions
+        ),
+    ] = None,
+    home: HomeOption = None,
+    limit: Annotated[
+        int, typer.Option(min=0, help="Steps of each dimension: the newest this many; 0 for all.")
+    ] = STEPS_SHOWN,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the rows that made a value, step by step, each with the line it comes from."""
+    from a2a_trust.dashboard import explanation
+
+    place = home_of(home)
+    signals = TrustSignals(place)
+    signal = signals.for_agent(agent)
+    found = explanation.explain(signals, signal, dimension, place)
+    if as_json:
+        print_json(found)
+        return
+    from a2a_trust.dashboard import tables
+
+    tables.print_explanation(output(), found, limit)
+
+
+def _show_agent(signals: TrustSignals, agent: str, by: Lens | None, *, as_json: bool) -> None:
+    if by in (None, Lens.FINGERPRINT):
+        signal = signals.for_agent(agent)
+        namesakes = signals.namesakes(signal)
+    else:
+        found = {signal.key: signal for signal in signals.by(by)}
+        if agent not in found:
+            keys = ", ".join(sorted(found)[:10])
+            raise UnknownAgentError(f"no {by} is called {agent!r}; there are: {keys}")
+        signal, namesakes = found[agent], []
+    if as_json:
+        print_json(signal)
+        return
+    from a2a_trust.dashboard import tables
+
+    tables.print_agent(output(), signal, namesakes, signals.policy)
+
+
+def _order(sort: Sort, signal: Signal) -> tuple[float, str, str]:
+    """Return the place of a signal in the table: what is known first, then by name."""
+    if sort is Sort.NAME:
+        number = 0.0
+    elif sort is Sort.SAMPLES:
+        number = float(signal.samples)
+    elif sort is Sort.LAST_SEEN:
+        number = float(signal.last_seen)
+    else:
+        value = signal.total if sort is Sort.TOTAL else signal.dimensions[Dimension(sort)].value
+        number = -1.0 if value is None else value
+    return (-number, signal.name, signal.key)
