@@ -38,7 +38,7 @@ FINISHED_WORK: tuple[Dimension, ...] = (Dimension.COMPETENCE, Dimension.RELIABIL
 """The dimensions that a finished or reopened task speaks of."""
 
 
-class Finding(Struct, kw_only=True, array_like=True):
+class Finding(Struct, kw_only=True, array_like=True, gc=False):
     """Something that happened, before it is known who the actor is. Session and format stand in the log's header."""
 
     actor: str

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from enum import StrEnum
+from functools import lru_cache
 
 from msgspec import Struct, field
 
@@ -52,18 +53,23 @@ class Profile(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def fingerprint(self) -> str:
-        """Return the SHA-256 (lowercase hex) over the four identity fields.
+        """The SHA-256 (lowercase hex) over the four identity fields."""
+        return _fingerprint(self.name, self.description, self.provider, self.context)
 
-        The fields are joined by U+001F; where a field itself holds one, each is prefixed by its length in bytes
-        instead, so that two profiles never share a text.
-        """
-        fields = (self.name, self.description, self.provider, self.context)
-        if any(UNIT_SEPARATOR in text for text in fields):
-            encoded = [text.encode() for text in fields]
-            data = b"".join(b"%d:%s" % (len(text), text) for text in encoded)
-        else:
-            data = UNIT_SEPARATOR.join(fields).encode()
-        return hashlib.sha256(data).hexdigest()
+
+@lru_cache(maxsize=4096)
+def _fingerprint(*fields: str) -> str:
+    """Hash the fields joined by U+001F.
+
+    Where a field itself holds one, each is prefixed by its length in bytes instead, so that no two profiles share a
+    text.
+    """
+    if any(UNIT_SEPARATOR in text for text in fields):
+        encoded = [text.encode() for text in fields]
+        data = b"".join(b"%d:%s" % (len(text), text) for text in encoded)
+    else:
+        data = UNIT_SEPARATOR.join(fields).encode()
+    return hashlib.sha256(data).hexdigest()
 
 
 class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -91,7 +97,7 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Tools whose calls are recorded and not folded: board, mailbox, waiting, spawning, lists."""
 
 
-class Details(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Details(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     """What the deciding event, and its own log up to it, say: raw measures and what the lenses need."""
 
     tool: str | None = None
@@ -129,7 +135,7 @@ class Late(Struct, frozen=True):
     value: float
 
 
-class Row(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Row(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     """One line of the audit log: evidence where `dim` is set, an observation where it is not.
 
     `quality`, `before`, `after`, `delta` and `late` are absent where the policy of that place does not fold the row.

@@ -9,6 +9,7 @@ import difflib
 import json
 import math
 import tomllib
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -82,9 +83,12 @@ BUILT_IN = {policy.name: policy for policy in (STANDARD, SEED)}
 
 def is_coordination(policy: Policy, tool: str | None) -> bool:
     """Tell whether calls of a tool are left out; a listed name that ends in `*` covers all names it begins."""
-    if tool is None:
-        return False
-    return any(tool.startswith(name[:-1]) if name.endswith("*") else tool == name for name in policy.coordination_tools)
+    return tool is not None and _listed(policy.coordination_tools, tool)
+
+
+@lru_cache(maxsize=4096)
+def _listed(names: tuple[str, ...], tool: str) -> bool:
+    return any(tool.startswith(name[:-1]) if name.endswith("*") else tool == name for name in names)
 
 
 def quality_of(policy: Policy, row: Row, *, supported: bool) -> float | None:

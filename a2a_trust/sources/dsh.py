@@ -32,7 +32,7 @@ _HEADER_LIMIT = 1 << 20
 _TAIL = 32
 """Bytes before the cursor that must still be there for a log to be the same one."""
 _DEPTH_LIMIT = 16
-_LOST_LINE_END = b'}{"type":"'
+_LOST_LINE_END = re.compile(rb'\}\{"type":"')
 """Two records on one line: inside a JSON text these bytes cannot stand."""
 _USED, _INHERITED, _IRRELEVANT = "used", "inherited", "irrelevant"
 
@@ -256,7 +256,7 @@ class _LogReader:
 
     def _read_frames(self, file: BinaryIO) -> None:
         reading, start = self._reading, self._cursor.offset
-        for piece in zstd_frames.walk(file, start):
+        for piece in zstd_frames.walk(file, start, runs=True):
             if piece.damage:
                 place = f"{self._log.path}: frame at byte {piece.start}: {piece.damage}"
                 reading.skips.add("damaged-frame", place)
@@ -297,44 +297,46 @@ class _LogReader:
     # ------------------------------------------------------------------ lines to facts
 
     def _take(self, block: bytes, into: list[facts.AnyFact]) -> None:
-        """Read the lines of one durable batch, each into exactly one count."""
-        if _LOST_LINE_END in block:
-            block = block.replace(_LOST_LINE_END, _LOST_LINE_END.replace(b"{", b"\n{"))
+        """Read whole lines, each into exactly one count."""
+        if _LOST_LINE_END.search(block):
+            block = _LOST_LINE_END.sub(b'}\n{"type":"', block)
         lines = block.split(b"\n")
         if not lines[-1]:
             lines.pop()
         cursor, reading = self._cursor, self._reading
-        self._batch_used = 0
-        for line in lines:
-            cursor.lines += 1
+        kept = dsh_lines.worth_a_look(lines)
+        reading.lines += len(lines)
+        reading.irrelevant += len(lines) - len(kept)
+        before = cursor.lines
+        for index, line in kept:
+            cursor.lines = before + index + 1
             try:
-                if not dsh_lines.can_matter(line):
-                    reading.irrelevant += 1
-                    continue
-                uses = {self._take_event(event, into) for event in dsh_lines.parse(line)}
+                events = dsh_lines.parse(line) if dsh_lines.can_matter(line) else ()
+                uses = [self._take_event(event, into) for event in events]
             except dsh_lines.LineError as error:
                 reading.skips.add(error.reason, f"{self._log.path}: line {cursor.lines}")
                 continue
             if _USED in uses:
-                self._batch_used += 1
+                reading.used += 1
             elif _INHERITED in uses:
                 reading.inherited += 1
             else:
                 reading.irrelevant += 1
-        reading.used += self._batch_used
-        reading.lines += len(lines)
+        cursor.lines = before + len(lines)
 
     def _take_event(self, event: dsh_lines.AnyLine, into: list[facts.AnyFact]) -> str:
         """Add the facts of an event, and tell what its line was good for."""
         cursor = self._cursor
-        if isinstance(event, dsh_lines.CLOCKED) and _is_time(event.time) and event.time > cursor.clock:
+        clocked = type(event) in dsh_lines.CLOCKED
+        if clocked and type(event.time) is int and event.time > cursor.clock and _is_time(event.time):
             cursor.clock = event.time
-        if isinstance(event, dsh_lines.EndSeed) and cursor.header.seeded and event.inherited:
+        if cursor.header.seeded and isinstance(event, dsh_lines.EndSeed) and event.inherited:
             # The harness writes a seed and the boundary behind it in one batch, boundaries of the parent included:
             # in one reading the last boundary counts, and what stands before it is a copy.
-            self._reading.inherited += self._reading.used + self._batch_used
-            self._reading.used = self._batch_used = 0
-            self._reading.facts.clear()
+            reading = self._reading
+            reading.inherited += reading.used
+            reading.used = reading.undated = 0
+            reading.facts.clear()
             into.clear()
             cursor.cut = event.seq + 1
             return _INHERITED
@@ -344,7 +346,7 @@ class _LogReader:
         where = dsh_facts.Where(header.session, cursor.clock or header.created, dated=cursor.clock > 0)
         found = dsh_facts.facts_of(event, where)
         into.extend(found)
-        self._reading.undated += bool(found) and not where.dated and isinstance(event, dsh_lines.CLOCKED)
+        self._reading.undated += bool(found) and clocked and not where.dated
         return _USED if found else _IRRELEVANT
 
 

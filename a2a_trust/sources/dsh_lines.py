@@ -19,7 +19,7 @@ _PREFIX = 21
 """Bytes that tell the kinds of lines apart: `{"type":"` and twelve more."""
 
 
-class _Line(Struct, tag_field="type", rename="camel", kw_only=True):
+class _Line(Struct, tag_field="type", rename="camel", kw_only=True, gc=False):
     """The envelope of an event. `time` may be anything: a wrong time does not make the event wrong."""
 
     seq: int
@@ -287,7 +287,9 @@ AnyLine: TypeAlias = (
     | JobSettled
 )
 
-CLOCKED = (ToolCall, ToolResult, AssistantMessage, UserMessage, TeamMember, TeamTask, MessageQueued, MessageDelivered)
+CLOCKED = frozenset(
+    (ToolCall, ToolResult, AssistantMessage, UserMessage, TeamMember, TeamTask, MessageQueued, MessageDelivered)
+)
 """Lines whose times drive a log's clock. Frozen: another list would give other event times."""
 
 _TAGS = frozenset(
@@ -372,12 +374,14 @@ class LineError(Exception):
         self.reason = reason
 
 
+def worth_a_look(lines: list[bytes]) -> list[tuple[int, bytes]]:
+    """Return the lines, with their index, that cannot be told at once to be irrelevant."""
+    return [(index, line) for index, line in enumerate(lines) if line[:_PREFIX] not in _IRRELEVANT_PREFIXES]
+
+
 def can_matter(line: bytes) -> bool:
     """Tell from its first bytes whether a line must be parsed; raise `LineError` for a kind that is not known."""
-    prefix = line[:_PREFIX]
-    if prefix in _IRRELEVANT_PREFIXES:
-        return False
-    if prefix in _RELEVANT_PREFIXES:
+    if line[:_PREFIX] in _RELEVANT_PREFIXES:
         return True
     match = _TYPE.match(line)
     if match is None:
