@@ -14,7 +14,7 @@ from a2a_trust.lenses import RECURS, Lens, default_lens, fold_by, recurring_shar
 from a2a_trust.model import DIMENSIONS, AgentRecord, Dimension, HistoryEntry, Policy, Profile, Role, Row, Stats
 from a2a_trust.reputation import confidence, interval, total
 from a2a_trust.store import read_ledger
-from a2a_trust.store.store import read_all_rows, read_rows_of
+from a2a_trust.store.reader import read_all_rows, read_rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
