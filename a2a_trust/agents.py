@@ -71,6 +71,15 @@ class Placed(NamedTuple):
     late: Late | None = None
 
 
+ANY_SESSION = "*"
+"""Owner of a completed task whose own session the deciding log does not name: work in any session supports it."""
+
+
+def bench_of(row: Row) -> str:
+    """Return under which name a work call is looked for: its session, or any for an event that may stand in several."""
+    return ANY_SESSION if row.event else row.session
+
+
 class WorkIndex:
     """Keys of the successful work calls of one subject, by session: what supports its completed tasks."""
 
@@ -82,18 +91,20 @@ class WorkIndex:
         """Note a row if it is a successful work call; tell whether it is."""
         if row.kind != TOOL_SUCCESS or is_coordination(self._policy, row.evidence.tool):
             return False
-        insort(self._keys.setdefault(row.session, []), row.key)
+        insort(self._keys.setdefault(bench_of(row), []), row.key)
         return True
 
     def remove(self, row: Row) -> None:
         """Forget a row."""
-        keys = self._keys.get(row.session, [])
+        keys = self._keys.get(bench_of(row), [])
         if row.key in keys:
             keys.remove(row.key)
 
     def supports(self, row: Row) -> bool:
         """Tell whether the owner of a completed task did work between becoming its owner and the completion."""
-        owner, since = row.evidence.owner, row.evidence.since
+        owner, since, work = row.evidence.owner, row.evidence.since, row.evidence.work
+        if work is not None:
+            return any(not is_coordination(self._policy, tool) for tool in work)
         if row.kind != TASK_COMPLETED or owner is None or since is None:
             return False
         keys = self._keys.get(owner, [])

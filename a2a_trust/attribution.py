@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from a2a_trust.facts import LogHeader
-    from a2a_trust.findings import Finding, LogState
+    from a2a_trust.log_state import Finding, LogState
 
 RULES_VERSION = 1
 """Raised when the same facts would give other rows; logs are then read again from their start."""
@@ -40,6 +40,11 @@ class Attribution:
     def identify(self, log: LogState) -> Identity | None:
         """Return who the agent of a log is, `None` while that cannot be known yet."""
         header = log.header
+        if header.profile is not None:
+            return Identity(header.profile, header.parent)
+        if header.holder:
+            profile = self._held(header.holder)
+            return Identity(profile, header.parent) if profile else None
         if not header.subagent:
             return Identity(Profile(name=header.preset or "main", context="root", role=Role.MAIN), header.session)
         descriptor = log.descriptor
@@ -71,6 +76,11 @@ class Attribution:
 
     def _actor(self, log: LogState, finding: Finding, own: Identity | None) -> Identity | None:
         """Return whom a finding is about, `None` to wait, `_NOBODY` where it can never count."""
+        if finding.subject is not None:
+            return Identity(finding.subject, finding.team)
+        if finding.holder:
+            profile = self._held(finding.holder)
+            return Identity(profile, finding.team) if profile else None
         if finding.waking or finding.peer:
             team = self._team_of_message(log, finding, own)
             if team is None:
@@ -83,6 +93,11 @@ class Attribution:
         if own is not None and own.profile.role is Role.TEAMMATE and finding.kind == MEMBER_REGISTERED:
             return _NOBODY
         return own
+
+    def _held(self, holder: str) -> Profile | None:
+        """Return who an agent is by what the log of its spawner said under an id."""
+        spawner = self._logs.get(holder)
+        return spawner.roster.get(holder) if spawner is not None else None
 
     def _member(self, lead: LogState, actor: str) -> Identity | None:
         """Return the Lead, or a member of its roster, by session id."""
@@ -119,7 +134,7 @@ def _row(header: LogHeader, finding: Finding, identity: Identity) -> Row:
         details,
         role=profile.role,
         profile=profile if finding.kind == MEMBER_REGISTERED else None,
-        project=header.cwd or None,
+        project=None if finding.event else header.cwd or None,
         source=header.source,
         rules=RULES_VERSION,
     )
@@ -128,10 +143,12 @@ def _row(header: LogHeader, finding: Finding, identity: Identity) -> Row:
         id=finding.id or f"msg:{identity.team}:{details.message}",
         time=finding.time,
         session=header.session,
+        event=finding.event or None,
+        project=(header.cwd or None) if finding.event else None,
         gen=header.gen,
         seq=finding.seq,
         pos=finding.pos,
-        team_id=identity.team,
+        team_id=identity.team or None,
         kind=finding.kind,
         subject=profile.fingerprint,
         subject_name=profile.name,

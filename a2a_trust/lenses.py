@@ -105,7 +105,7 @@ def _key(lens: Lens, row: Row, models: _Models) -> str | None:
         case Lens.TOOL:
             return row.evidence.tool
         case Lens.PROJECT:
-            return row.evidence.project
+            return row.evidence.project or row.project
         case Lens.SOURCE:
             return row.evidence.source
 

@@ -72,6 +72,11 @@ def _fingerprint(*fields: str) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def _share(event: str) -> str:
+    """Return one of 4,096 names for an event, always the same one."""
+    return "event/" + hashlib.blake2b(event.encode(), digest_size=2).hexdigest()[1:]
+
+
 class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The numbers and switches that turn recorded rows into a reputation. `a2a_trust.policy` makes and checks them."""
 
@@ -115,6 +120,8 @@ class Details(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="cam
     """Session id of the task's owner: where the work that supports a completion must stand."""
     since: int | None = None
     """When the owner became the owner, ms."""
+    work: tuple[str, ...] | None = None
+    """Tools that succeeded in the owner's hands while it owned the task, where the log itself shows it."""
     message: str | None = None
     sender: str | None = None
     target: str | None = None
@@ -161,6 +168,11 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel",
     id: str
     time: int
     session: str
+    """The session in whose log the event was read first."""
+    event: str | None = None
+    """The event's own identity, where copies of it stand in logs of several sessions: it is one event all the same."""
+    project: str | None = None
+    """Where the session ran, where that is not said by the event itself."""
     gen: int
     seq: int
     pos: int
@@ -180,13 +192,17 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel",
 
     @property
     def scope(self) -> str:
-        """The session within which the row's id is the only one: its own, or the one that an adopted row came from."""
-        return self.evidence.session or self.session
+        """Within what the row's id is the only one.
+
+        Its session, the one that an adopted row came from, or, for an event that may stand in several, a share of
+        all events: the session in which it was met first says nothing about it.
+        """
+        return self.evidence.session or (_share(self.event) if self.event else self.session)
 
     @property
     def key(self) -> Key:
         """The place of this row in global event-time order."""
-        return (self.time, self.session, self.gen, self.seq, self.pos, self.id)
+        return (self.time, self.event or self.session, self.gen, self.seq, self.pos, self.id)
 
 
 class DimensionTrust(Struct, kw_only=True, rename="camel"):

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right, insort
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from a2a_trust.agents import NO_AMENDMENTS, Placed, Rules, Tally, WorkIndex, fold_agent, resolve
+from a2a_trust.agents import ANY_SESSION, NO_AMENDMENTS, Placed, Rules, Tally, WorkIndex, bench_of, fold_agent, resolve
 from a2a_trust.model import DIMENSIONS, Key, Late, Policy, Row
 from a2a_trust.policy import STANDARD, TASK_COMPLETED
 from a2a_trust.reputation import PRIOR, step
@@ -87,7 +87,7 @@ class Refold:
             return Placed()
         insort(self.rows, row, key=_by_key)
         if self._work.add(row):
-            self._fold_supported(row.session)
+            self._fold_supported(bench_of(row))
         quality = self._rules.quality(row, self._work)
         if row.dim is None:
             return Placed()
@@ -156,8 +156,8 @@ class AgentFold:
         self._new.append(row)
         if self._rules.amendments.drops(row):
             return Placed()
-        if row.session in self._work:
-            self._work[row.session].add(row)
+        if (bench := bench_of(row)) in self._work:
+            self._work[bench].add(row)
         return self._tally.add(row, self._rules.quality(row, self._work_for(row)))
 
     def record(self) -> AgentRecord:
@@ -180,13 +180,15 @@ class AgentFold:
     def _work_for(self, row: Row) -> WorkIndex:
         """Return the work that may support a row: that of its owner's session, where it completes a task."""
         owner = row.evidence.owner
+        if row.evidence.work is not None:
+            return WorkIndex(self._rules.policy)
         if row.kind != TASK_COMPLETED or owner is None or not self._rules.policy.completion_needs_work:
             return _NO_WORK
         if owner not in self._work:
-            known = [*self._stored(owner), *self._new]
+            known = [*self._stored(None if owner == ANY_SESSION else owner), *self._new]
             index = self._work[owner] = WorkIndex(self._rules.policy)
             superseded = {other.supersedes for other in known if other.supersedes}
             for other in known:
-                if other.session == owner and other.id not in superseded and not self._rules.amendments.drops(other):
+                if bench_of(other) == owner and other.id not in superseded and not self._rules.amendments.drops(other):
                     index.add(other)
         return self._work[owner]

@@ -10,7 +10,9 @@ from functools import cache
 import msgspec
 from msgspec import Struct, field
 
-from a2a_trust.findings import Finding, LogFold, LogState
+from a2a_trust.event_fold import EventFold
+from a2a_trust.findings import LogFold
+from a2a_trust.log_state import Finding, LogState
 from a2a_trust.sources.base import LogFile, LogUnreadableError, Skips, Source, load_sources
 
 _STATE = msgspec.msgpack.Decoder(LogState)

@@ -21,7 +21,7 @@ from a2a_trust.backfill.extract import Extract, Job, decode_state, extract, extr
 from msgspec import Struct, field
 
 from a2a_trust.attribution import RULES_VERSION, Attribution
-from a2a_trust.findings import Finding, LogState
+from a2a_trust.log_state import Finding, LogState
 from a2a_trust.sources.base import Skips
 from a2a_trust.store.cache import LogEntry
 
