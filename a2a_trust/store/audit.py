@@ -17,7 +17,7 @@ from a2a_trust.model import NO_HEAD, AuditMark, Row
 from a2a_trust.store import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 T = TypeVar("T")
@@ -223,8 +223,10 @@ def slices(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield part
 
 
-def read_row_at(path: Path, offsets: Iterable[int]) -> Iterator[Row]:
+def read_row_at(path: Path, offsets: Sequence[int]) -> Iterator[Row]:
     """Yield the rows whose lines begin at the offsets."""
+    if not offsets:
+        return
     with path.open("rb") as file:
         for offset in offsets:
             file.seek(offset)
