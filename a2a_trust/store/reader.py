@@ -98,4 +98,4 @@ def _matching(home: Path, wanted: list[bytes]) -> Iterator[Row]:
             if left < 0:
                 return
             if any(text in line for text in wanted):
-                yield audit.decode_row(line)
+                yield audit.parse_line(line, f"{path}: a row")

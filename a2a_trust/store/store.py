@@ -14,7 +14,7 @@ import msgspec
 
 from a2a_trust.agents import Placed, fold_agent
 from a2a_trust.amendments import AMENDMENT_KINDS, Amendments
-from a2a_trust.errors import HomeBusyError, HomeError, PolicyError
+from a2a_trust.errors import AuditDamageError, HomeBusyError, HomeError, PolicyError
 from a2a_trust.model import LEDGER_VERSION, ROW_VERSION, AgentRecord, AuditMark, Details, Ledger, Policy, Row
 from a2a_trust.policy import STANDARD, TASK_COMPLETED
 from a2a_trust.refold import AgentFold
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 LOCK = "ledger.lock"
+LEFTOVERS = (f"{LEDGER}.tmp", f"{BACKUP}.tmp")
+"""Temporary files that a killed writer may leave."""
 SLICE_ROWS = 20_000
 """Rows appended and made durable at a time."""
 LOCK_SECONDS = 30.0
@@ -88,6 +90,9 @@ class TrustStore:
 
     def _open(self) -> None:
         path = self.home / AUDIT
+        for name in LEFTOVERS:
+            # Only the holder of the lock makes these, and the lock is ours: whoever left them is dead.
+            files.remove(self.home / name)
         ledger = _best_snapshot(self.home, path)
         mark, self.recovery = audit.recover_tail(path, ledger.audit if ledger else audit.empty_mark())
         self._writer = audit.AuditWriter(path, mark)
@@ -191,7 +196,7 @@ class TrustStore:
             if new:
                 self._write_snapshot()
         except OSError as error:
-            raise _home_error(self.home, error) from None
+            raise self._write_failed(error) from None
         return Commit(folded, unfolded, len(new) - folded - unfolded, len(ordered) - len(new))
 
     def set_policy(self, policy: Policy) -> bool:
@@ -202,7 +207,7 @@ class TrustStore:
             self._append([_policy_row(self._count_policies(), self.ledger.updated_at, policy)])
             self.refold()
         except OSError as error:
-            raise _home_error(self.home, error) from None
+            raise self._write_failed(error) from None
         return True
 
     def refold(self) -> None:
@@ -218,7 +223,7 @@ class TrustStore:
                 self.amendments.add(row.row)
             self.refold()
         except OSError as error:
-            raise _home_error(self.home, error) from None
+            raise self._write_failed(error) from None
 
     def rebuild(self) -> None:
         """Make index and ledger anew from the audit log alone. What is remembered of the session logs stays."""
@@ -230,6 +235,19 @@ class TrustStore:
             self._write_snapshot()
         except OSError as error:
             raise _home_error(self.home, error) from None
+
+    def _write_failed(self, error: OSError) -> HomeError:
+        """Say what stands after a failed write, read anew from the file. Nothing is tried again in this process."""
+        path, acknowledged = self.home / AUDIT, self._writer.mark
+        try:
+            mark, recovery = audit.recover_tail(path, acknowledged)
+        except (OSError, AuditDamageError) as second:
+            state = f"and the audit log could not be read again ({second})"
+        else:
+            kept = f"{mark.rows} rows stand, {acknowledged.rows} of them acknowledged"
+            state = kept + (f"; {recovery.bytes} bytes behind them were set aside" if recovery else "")
+        place = error.filename or self.home
+        return HomeError(f"{place}: {error.strerror or error}; {state}; the next run goes on from there")
 
     def _count_policies(self) -> int:
         return len([row_id for row_id in self.cache.known([""]) if row_id.startswith(f"{POLICY_KIND}:")])
