@@ -40,11 +40,8 @@ class Attribution:
     def identify(self, log: LogState) -> Identity | None:
         """Return who the agent of a log is, `None` while that cannot be known yet."""
         header = log.header
-        if header.profile is not None:
-            return Identity(header.profile, header.parent)
-        if header.holder:
-            profile = self._held(header.holder)
-            return Identity(profile, header.parent) if profile else None
+        if header.by_event:
+            return self._named(header.profile, header.holder, header.parent)
         if not header.subagent:
             return Identity(Profile(name=header.preset or "main", context="root", role=Role.MAIN), header.session)
         descriptor = log.descriptor
@@ -67,7 +64,10 @@ class Attribution:
         waiting: list[Finding] = []
         own = self.identify(log) if log.started else None
         for finding in findings:
-            identity = self._actor(log, finding, own)
+            if finding.subject is not None or finding.holder:
+                identity = self._named(finding.subject, finding.holder, finding.team)
+            else:
+                identity = self._actor(log, finding, own)
             if identity is None:
                 waiting.append(finding)
             elif identity is not _NOBODY:
@@ -76,11 +76,6 @@ class Attribution:
 
     def _actor(self, log: LogState, finding: Finding, own: Identity | None) -> Identity | None:
         """Return whom a finding is about, `None` to wait, `_NOBODY` where it can never count."""
-        if finding.subject is not None:
-            return Identity(finding.subject, finding.team)
-        if finding.holder:
-            profile = self._held(finding.holder)
-            return Identity(profile, finding.team) if profile else None
         if finding.waking or finding.peer:
             team = self._team_of_message(log, finding, own)
             if team is None:
@@ -94,10 +89,11 @@ class Attribution:
             return _NOBODY
         return own
 
-    def _held(self, holder: str) -> Profile | None:
-        """Return who an agent is by what the log of its spawner said under an id."""
-        spawner = self._logs.get(holder)
-        return spawner.roster.get(holder) if spawner is not None else None
+    def _named(self, profile: Profile | None, holder: str, team: str) -> Identity | None:
+        """Return an agent that its own log names, or else the log of its spawner under an id."""
+        if profile is None and (spawner := self._logs.get(holder)) is not None:
+            profile = spawner.roster.get(holder)
+        return Identity(profile, team) if profile else None
 
     def _member(self, lead: LogState, actor: str) -> Identity | None:
         """Return the Lead, or a member of its roster, by session id."""

@@ -181,9 +181,7 @@ class EventFold:
         waiting = self._state.calls.get(fact.call)
         if not waiting:
             return
-        details = Details(
-            tool=waiting[0].tool, call=fact.call, exit_code=fact.code, model=waiting[0].model or None
-        )
+        details = Details(tool=waiting[0].tool, call=fact.call, exit_code=fact.code, model=waiting[0].model or None)
         self._find(fact, "exit-code", f"exit:{self._name(fact)}", details, pos=1)
 
     # ------------------------------------------------------------------ messages
@@ -211,9 +209,8 @@ class EventFold:
                 model=fact.model or None,
                 reason=PROVIDER_ERROR if message.retried else None,
             )
-            kind, dim = RESPONSE_LATENCY, Dimension.COMMUNICATION
-            if message.retried:
-                kind, dim = RESPONSE_UNATTRIBUTABLE, None
+            kind = RESPONSE_UNATTRIBUTABLE if message.retried else RESPONSE_LATENCY
+            dim = None if message.retried else Dimension.COMMUNICATION
             row_id = f"lat:{message.message}:{self._name(fact)}"
             self._find(fact, kind, row_id, details, dim=dim, pos=pos)
         self._state.answers.clear()
@@ -265,30 +262,20 @@ class EventFold:
             self._transition(fact, known, (old, new), was)
 
     def _transition(self, fact: facts.TaskChange, task: EventTask, statuses: tuple[str, str], was: str) -> None:
-        old, new = statuses
-        kind, dims, owner = "", FINISHED_WORK, was
-        if new == COMPLETED:
-            kind, owner = TASK_COMPLETED, task.owner
-        elif old == COMPLETED and new in (PENDING, IN_PROGRESS):
-            kind = TASK_REOPENED
-        elif old == IN_PROGRESS and new == PENDING:
-            kind, dims = "task-released", ()
-        elif new == DELETED:
-            kind, dims = "task-deleted", ()
+        kind, dims = _meaning(*statuses)
+        subject, holder = self._owner(task.owner if kind == TASK_COMPLETED else was)
         if not kind:
             return
-        row_id = f"task:{self._name(fact)}"
-        subject, holder = self._owner(owner)
         if holder.endswith("@"):
             self._skip("task-owner-unknown")
             return
         details = Details(task=fact.task)
-        if kind == TASK_COMPLETED:
-            if subject or holder:
-                details = Details(task=fact.task, owner=ANY_SESSION, since=task.since)
-            else:
-                work = sorted(tool for tool, number in self._state.work.items() if number > task.mark)
-                details = Details(task=fact.task, since=task.since, work=tuple(work))
+        if kind == TASK_COMPLETED and (subject or holder):
+            details = Details(task=fact.task, owner=ANY_SESSION, since=task.since)
+        elif kind == TASK_COMPLETED:
+            work = sorted(tool for tool, number in self._state.work.items() if number > task.mark)
+            details = Details(task=fact.task, since=task.since, work=tuple(work))
+        row_id = f"task:{self._name(fact)}"
         for dim in dims:
             pos = DIMENSIONS.index(dim)
             self._find(fact, kind, f"{row_id}:{dim}", details, dim=dim, pos=pos, subject=subject, holder=holder)
@@ -308,6 +295,17 @@ class EventFold:
             return self._state.members[name], ""
         team = self.log.header.member.partition("@")[2]
         return None, f"{self.log.header.source}/agent/{name}@{team}"
+
+
+def _meaning(old: str, new: str) -> tuple[str, tuple[Dimension, ...]]:
+    """Return the kind of a change of a task's status, empty where it means nothing, and the dimensions it speaks of."""
+    if new == COMPLETED:
+        return TASK_COMPLETED, FINISHED_WORK
+    if old == COMPLETED and new in (PENDING, IN_PROGRESS):
+        return TASK_REOPENED, FINISHED_WORK
+    if old == IN_PROGRESS and new == PENDING:
+        return "task-released", ()
+    return ("task-deleted" if new == DELETED else "", ())
 
 
 def _elapsed(start: int, end: int) -> int | None:

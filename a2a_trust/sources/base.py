@@ -67,8 +67,8 @@ class LogPart(Struct, kw_only=True):
 class Reading(Struct, kw_only=True):
     """What one reading of a file gave: one log, or several where a harness writes them into one file.
 
-    Every line is in exactly one of the `facts` of a log, `torn_facts` (more than one fact may come from a line), `irrelevant`,
-    `inherited` or `skips`; `lines` counts them all.
+    Every line is in exactly one of the `facts` of a log, `torn_facts` (more than one fact may come from a line),
+    `irrelevant`, `inherited` or `skips`; `lines` counts them all.
     """
 
     logs: list[LogPart]
@@ -81,7 +81,7 @@ class Reading(Struct, kw_only=True):
     irrelevant: int = 0
     """Lines of known kinds that cannot matter."""
     inherited: int = 0
-    """Lines that a fork copied from its parent."""
+    """Lines that are copies: of a fork's parent, or of another line of the file."""
     undated: int = 0
     """Lines, among the used ones, that stand before the log's first valid time."""
     bytes_read: int = 0

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from a2a_trust import facts
 from a2a_trust.sources import dsh_facts, dsh_lines, zstd_frames
-from a2a_trust.sources.base import LogFile, LogUnreadableError, Reading, Skips
+from a2a_trust.sources.base import LogFile, LogPart, LogUnreadableError, Reading, Skips
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -242,7 +242,8 @@ class _LogReader:
             file.seek(0)
             cursor = _read_header(self._log, file.read(_HEADER_LIMIT))
         self._cursor = cursor
-        self._reading = Reading(header=cursor.header, cursor=b"", restarted=restarted)
+        self._reading = Reading(logs=[LogPart(header=cursor.header)], cursor=b"", restarted=restarted)
+        self._part = self._reading.logs[0]
         file.seek(cursor.offset)
         if cursor.raw:
             self._read_raw(file)
@@ -263,9 +264,9 @@ class _LogReader:
             if piece.last:
                 reading.bytes_read = piece.end - start
                 self._commit(file, piece.start)
-                self._take(piece.content[: piece.content.rfind(b"\n") + 1], reading.torn_facts)
+                self._take(piece.content[: piece.content.rfind(b"\n") + 1], self._part.torn_facts)
             else:
-                self._take(piece.content, reading.facts)
+                self._take(piece.content, self._part.facts)
 
     def _read_raw(self, file: BinaryIO) -> None:
         reading, start = self._reading, self._cursor.offset
@@ -281,7 +282,7 @@ class _LogReader:
                 reading.lines += 1
                 reading.skips.add("line-too-long", f"{self._log.path}: line {self._cursor.lines + 1}")
                 block = block.partition(b"\n")[2]
-            self._take(block, reading.facts)
+            self._take(block, self._part.facts)
             held, too_long = rest, False
             offset = start + reading.bytes_read - len(rest)
         self._commit(file, offset)
@@ -336,7 +337,7 @@ class _LogReader:
             reading = self._reading
             reading.inherited += reading.used
             reading.used = reading.undated = 0
-            reading.facts.clear()
+            self._part.facts.clear()
             into.clear()
             cursor.cut = event.seq + 1
             return _INHERITED
