@@ -242,24 +242,27 @@ class EventFold:
 
     def _task(self, fact: facts.TaskChange) -> None:
         state = self._state
-        known = state.tasks.get(fact.task)
-        if fact.created or known is None:
-            if known is None and not fact.created and self.log.header.headless:
-                self._skip("task-context-lost")
-                state.tasks[fact.task] = EventTask(fact.after or PENDING, fact.owner or "", fact.time, state.succeeded)
-                return
-            known = EventTask(since=fact.time, mark=state.succeeded) if fact.created else EventTask(since=state.begun)
-            known.owner = "" if not fact.created else fact.owner or ""
-            state.tasks[fact.task] = known
-        old, was = fact.before or known.status, known.owner
-        new = fact.after or old
-        started = new == IN_PROGRESS and old != IN_PROGRESS and fact.owner is None
-        if (fact.owner is not None and fact.owner != known.owner) or (started and self._is_own(known.owner)):
-            known.owner = known.owner if fact.owner is None else fact.owner
-            known.since, known.mark = fact.time, state.succeeded
-        known.status = new
-        if new != old:
-            self._transition(fact, known, (old, new), was)
+        task = state.tasks.get(fact.task)
+        if fact.created:
+            task = EventTask(owner=fact.owner or "", since=fact.time, mark=state.succeeded)
+        elif task is None:
+            # Before the first event of a log that begins in mid-session anybody may have become the owner.
+            task = EventTask(since=state.begun, lost=self.log.header.headless)
+        state.tasks[fact.task] = task
+        old, new, was = fact.before or task.status, fact.after or fact.before or task.status, task.owner
+        lost = task.lost and fact.owner is None
+        if fact.owner is not None and (fact.owner != was or task.lost):
+            task.owner, task.lost = fact.owner, False
+            task.since, task.mark = fact.time, state.succeeded
+        elif new == IN_PROGRESS and old != IN_PROGRESS and self._is_own(was):
+            task.since, task.mark = fact.time, state.succeeded
+        task.status = new
+        if new == old:
+            return
+        if lost:
+            self._skip("task-context-lost")
+        else:
+            self._transition(fact, task, (old, new), was)
 
     def _transition(self, fact: facts.TaskChange, task: EventTask, statuses: tuple[str, str], was: str) -> None:
         kind, dims = _meaning(*statuses)

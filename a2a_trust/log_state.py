@@ -95,6 +95,8 @@ class EventTask(Struct, array_like=True):
     """When the owner became the owner, ms."""
     mark: int = 0
     """How many calls had succeeded by then."""
+    lost: bool = False
+    """Whether its owner was named before the log begins."""
 
 
 class EventState(Struct, kw_only=True):

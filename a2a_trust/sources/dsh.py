@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from a2a_trust import facts
-from a2a_trust.sources import dsh_facts, dsh_lines, zstd_frames
+from a2a_trust.sources import dsh_facts, dsh_lines, files, json_lines, zstd_frames
 from a2a_trust.sources.base import LogFile, LogPart, LogUnreadableError, Reading, Skips
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ _SEGMENT = 8 << 20
 _HEADER_LIMIT = 1 << 20
 _TAIL = 32
 """Bytes before the cursor that must still be there for a log to be the same one."""
-_DEPTH_LIMIT = 16
 _LOST_LINE_END = re.compile(rb'\}\{"type":"')
 """Two records on one line: inside a JSON text these bytes cannot stand."""
 _USED, _INHERITED, _IRRELEVANT = "used", "inherited", "irrelevant"
@@ -91,17 +90,17 @@ class DshSource:
                 continue
             visited.add(real)
             candidates: list[LogFile] = []
-            for entry in _entries(folder, skips):
+            for entry in files.entries(folder, skips):
                 if entry.name.startswith("session") and (log := _log_file(entry.path, entry.name, skips)):
                     candidates.append(log)
-                elif depth < _DEPTH_LIMIT and _is_folder(entry):
+                elif depth < files.DEPTH_LIMIT and files.is_folder(entry):
                     pending.append((entry.path, depth + 1))
             if candidates:
                 yield sorted(candidates, key=lambda log: (-log.gen, -log.size, log.path))
 
     def header(self, log: LogFile) -> facts.LogHeader:
         """Return who wrote a log."""
-        with _open(log) as file:
+        with json_lines.open_log(log) as file:
             return _read_header(log, file.read(_HEADER_LIMIT)).header
 
     def read(self, log: LogFile, cursor: bytes | None) -> Reading:
@@ -112,7 +111,7 @@ class DshSource:
         """Find events by their seq: frame and line of each."""
         found: dict[int, tuple[int | None, int]] = {}
         number = 0
-        with _open(log) as file:
+        with json_lines.open_log(log) as file:
             raw = _read_header(log, file.read(_HEADER_LIMIT)).raw
             file.seek(0)
             blocks = (
@@ -131,22 +130,6 @@ class DshSource:
         return dsh_facts.classify(tool, failure, refused)
 
 
-def _entries(folder: str, skips: Skips) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except OSError as error:
-        skips.add("folder-unreadable", f"{folder}: {error.strerror}")
-        return []
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
-
-
 def _log_file(path: str, name: str, skips: Skips) -> LogFile | None:
     """Return a log by its file name; count one of a generation that this version does not know."""
     match = _LOG_NAME.fullmatch(name)
@@ -156,20 +139,10 @@ def _log_file(path: str, name: str, skips: Skips) -> LogFile | None:
     if gen not in KNOWN_GENERATIONS:
         skips.add("newer-format", path)
         return None
-    try:
-        found = Path(path).stat()
-    except OSError as error:
-        skips.add("log-unreadable", f"{path}: {error.strerror}")
+    found = files.stat_of(path, skips)
+    if found is None:
         return None
     return LogFile(source=NAME, path=path, gen=gen, size=found.st_size, mtime_ns=found.st_mtime_ns, inode=found.st_ino)
-
-
-def _open(log: LogFile) -> BinaryIO:
-    try:
-        return open(log.path, "rb")  # noqa: PTH123 - a path as text
-    except OSError as error:
-        reason = "log-unreadable"
-        raise LogUnreadableError(reason, error.strerror or str(error)) from None
 
 
 def _read_header(log: LogFile, data: bytes) -> _Cursor:
@@ -190,7 +163,7 @@ def _read_header(log: LogFile, data: bytes) -> _Cursor:
         header = msgspec.json.decode(line, type=_Header)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         try:
-            header = msgspec.convert(dsh_lines.clean(msgspec.json.decode(line)), _Header)
+            header = msgspec.convert(json_lines.clean(msgspec.json.decode(line)), _Header)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise LogUnreadableError(reason, "the first line is no session header") from None
     if header.type != "session" or not header.id:
@@ -226,7 +199,7 @@ class _LogReader:
         self._given = msgspec.msgpack.decode(cursor, type=_Cursor) if cursor else None
 
     def read(self) -> Reading:
-        with _open(self._log) as file:
+        with json_lines.open_log(self._log) as file:
             try:
                 return self._read(file)
             except OSError as error:
@@ -275,7 +248,7 @@ class _LogReader:
             reading.bytes_read += len(part)
             head, newline, rest = part.rpartition(b"\n")
             if not newline:
-                held, too_long = (b"", True) if too_long or len(held) > dsh_lines.LINE_LIMIT else (held + part, False)
+                held, too_long = (b"", True) if too_long or len(held) > json_lines.LINE_LIMIT else (held + part, False)
                 continue
             block = held + head + newline
             if too_long:
@@ -314,7 +287,7 @@ class _LogReader:
             try:
                 events = dsh_lines.parse(line) if dsh_lines.can_matter(line) else ()
                 uses = [self._take_event(event, into) for event in events]
-            except dsh_lines.LineError as error:
+            except json_lines.LineError as error:
                 reading.skips.add(error.reason, f"{self._log.path}: line {cursor.lines}")
                 continue
             if _USED in uses:
