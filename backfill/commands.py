@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from a2a_trust.console import HomeOption, JsonOption, home_of, notes, output, print_json
+from a2a_trust.console import HomeOption, JsonOption, home_of, output, print_json, progress
 from a2a_trust.errors import NothingFoundError, SomeUnreadableError, UsageError
 from a2a_trust.text import safe, size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from a2a_trust.backfill.run import Progress, Summary
 
@@ -65,8 +65,8 @@ def backfill(
             raise UsageError(f"{path}: no such file or folder; give a folder that holds session logs")
     wanted = load_policy(policy) if policy is not None else None
     options = Options(paths=paths or [], exclude=exclude or [], jobs=jobs)
-    with _dry_home(place, dry_run=dry_run) as target, TrustStore(target, wanted) as store, _progress() as report:
-        summary = run(store, sources, options, os.environ, report)
+    with _dry_home(place, dry_run=dry_run) as target, TrustStore(target, wanted) as store, progress("reading") as show:
+        summary = run(store, sources, options, os.environ, lambda now: show(now.bytes, now.bytes_total, _state(now)))
     if as_json:
         print_json(summary)
     else:
@@ -105,28 +105,8 @@ def _dry_home(home: Path, *, dry_run: bool) -> Iterator[Path]:
         yield copy
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[Progress], None]]:
-    """Show how far a run is, where somebody is looking."""
-    console = notes()
-    if not console.is_terminal:
-        yield lambda _: None
-        return
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"))
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("reading", total=None, state="")
-
-        def report(now: Progress) -> None:
-            state = (
-                f"{now.logs}/{now.logs_total} logs, {size(now.bytes)} of {size(now.bytes_total)}, "
-                f"{now.findings} findings"
-            )
-            bar.update(task, completed=now.bytes, total=now.bytes_total or 1, state=state)
-
-        yield report
+def _state(now: Progress) -> str:
+    return f"{now.logs}/{now.logs_total} logs, {size(now.bytes)} of {size(now.bytes_total)}, {now.findings} findings"
 
 
 def _print_summary(summary: Summary, home: Path, *, dry_run: bool) -> None:
