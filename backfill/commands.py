@@ -1,4 +1,4 @@
-"""The `backfill` command."""
+"""The commands that read logs: `backfill`, `adopt`, and `amend reattribute`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from a2a_trust.backfill.amend import adopt, reattribute
 
+from a2a_trust.amend_cli import amend_app
 from a2a_trust.console import HomeOption, JsonOption, home_of, output, print_json, progress
 from a2a_trust.errors import NothingFoundError, SomeUnreadableError, UsageError
 from a2a_trust.text import safe, size
@@ -26,7 +28,9 @@ PLACES_SHOWN = 3
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
+    """Add the commands to the application."""
+    app.command(hidden=True, epilog="Example: a2a-trust adopt ~/.dsh/a2a-trust --keep-judgements")(adopt)
+    amend_app.command(epilog="Example: a2a-trust amend reattribute")(reattribute)
     app.command(
         epilog="Examples: a2a-trust backfill | a2a-trust backfill ~/logs --dry-run | a2a-trust backfill --exclude 'x-*'"
     )(backfill)

@@ -89,6 +89,8 @@ def read_store(folder: Path, instead: Collection[str] = ()) -> Adoption:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             found.unreadable.append(f"line {number}: {error}")
             continue
+        if b'"prev"' in line:
+            raise UsageError(f"{path}: this is a store of our own, not one of version 1; read it with --home {folder}")
         if type(old.time) is int and old.time in VALID_MS:
             clock = max(clock, old.time)
         if old.session not in found.sessions:

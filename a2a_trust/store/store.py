@@ -65,6 +65,7 @@ class TrustStore:
 
     def __enter__(self) -> Self:
         try:
+            refuse_foreign_home(self.home)
             self.home.mkdir(mode=files.FOLDER_MODE, parents=True, exist_ok=True)
             self._lock.acquire()
         except filelock.Timeout:
@@ -90,7 +91,6 @@ class TrustStore:
 
     def _open(self) -> None:
         path = self.home / AUDIT
-        refuse_foreign_home(self.home)
         for name in LEFTOVERS:
             # Only the holder of the lock makes these, and the lock is ours: whoever left them is dead.
             files.remove(self.home / name)
