@@ -84,13 +84,10 @@ def read_store(folder: Path, instead: Collection[str] = ()) -> Adoption:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        try:
-            old = msgspec.json.decode(line, type=_OldRow)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            found.unreadable.append(f"line {number}: {error}")
+        old = _old_row(line, f"{path}: line {number}")
+        if isinstance(old, str):
+            found.unreadable.append(old)
             continue
-        if b'"prev"' in line:
-            raise UsageError(f"{path}: this is a store of our own, not one of version 1; read it with --home {folder}")
         if type(old.time) is int and old.time in VALID_MS:
             clock = max(clock, old.time)
         if old.session not in found.sessions:
@@ -108,6 +105,16 @@ def read_store(folder: Path, instead: Collection[str] = ()) -> Adoption:
     if not found.sessions:
         raise UsageError(f"{path}: holds no version-1 rows")
     return found
+
+
+def _old_row(line: bytes, place: str) -> _OldRow | str:
+    """Return the row on a line, or what is wrong with the line. Raises `UsageError` for a row of ours."""
+    if b'"prev"' in line:
+        raise UsageError(f"{place}: this is a row of a store of our own, not of version 1; give its folder as --home")
+    try:
+        return msgspec.json.decode(line, type=_OldRow)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return f"{place}: {error}"
 
 
 def _row_id(old: _OldRow, digest: str) -> str:
