@@ -17,6 +17,8 @@ LEDGER_VERSION = 1
 NO_HEAD = "0" * 64
 UNIT_SEPARATOR = "\x1f"
 HISTORY_ROWS = 64
+ADOPTED = "adopted"
+"""Scope of rows from another store: their ids say what they recorded, whatever the session they stand in."""
 
 Key = tuple[int, str, int, int, int, str]
 
@@ -194,9 +196,11 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel",
     def scope(self) -> str:
         """Within what the row's id is the only one.
 
-        Its session, the one that an adopted row came from, or, for an event that may stand in several, a share of
-        all events: the session in which it was met first says nothing about it.
+        Its session, the one a person's row is about, or `adopted`; for an event that may stand in several sessions a
+        share of all events, as the session in which it was met first says nothing about it.
         """
+        if self.evidence.digest:
+            return ADOPTED
         return self.evidence.session or (_share(self.event) if self.event else self.session)
 
     @property
