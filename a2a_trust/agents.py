@@ -188,7 +188,7 @@ class Tally:
         if not profile.name and row.subject_name:
             profile = msgspec.structs.replace(profile, name=row.subject_name)
         own = row.subject == self.record.fingerprint or not profile.provider + profile.context
-        if row.kind == MEMBER_REGISTERED and row.evidence.profile is not None and own:
+        if row.evidence.profile is not None and own:
             profile = msgspec.structs.replace(row.evidence.profile, model=profile.model)
         elif row.kind == MODEL_SEEN and row.evidence.model:
             profile = msgspec.structs.replace(profile, model=row.evidence.model)

@@ -85,7 +85,8 @@ class Attribution:
             return own if team.queued[finding.waking] else _NOBODY
         if finding.team:
             return self._member(log, finding.actor)
-        if own is not None and own.profile.role is Role.TEAMMATE and finding.kind == MEMBER_REGISTERED:
+        registered = finding.kind == MEMBER_REGISTERED and not log.header.by_event
+        if own is not None and own.profile.role is Role.TEAMMATE and registered:
             return _NOBODY
         return own
 
@@ -129,7 +130,7 @@ def _row(header: LogHeader, finding: Finding, identity: Identity) -> Row:
     details = msgspec.structs.replace(
         details,
         role=profile.role,
-        profile=profile if finding.kind == MEMBER_REGISTERED else None,
+        profile=profile if finding.kind == MEMBER_REGISTERED or (finding.subject and not finding.dim) else None,
         project=None if finding.event else header.cwd or None,
         source=header.source,
         rules=RULES_VERSION,

@@ -72,6 +72,7 @@ class EventFold:
             facts.Spawned: self._spawned,
             facts.RunEnded: self._run_ended,
             facts.TaskChange: self._task,
+            facts.TaskSeen: self._task_seen,
             facts.Verdict: self._verdict,
         }
 
@@ -240,6 +241,13 @@ class EventFold:
 
     # ------------------------------------------------------------------ tasks
 
+    def _task_seen(self, fact: facts.TaskSeen) -> None:
+        """Learn of a task what was done to it elsewhere."""
+        task = self._state.tasks.setdefault(fact.task, EventTask(since=self._state.begun))
+        if task.owner and fact.owner != task.owner:
+            task.since, task.mark = fact.time, self._state.succeeded
+        task.status, task.owner, task.lost = fact.status, fact.owner, False
+
     def _task(self, fact: facts.TaskChange) -> None:
         state = self._state
         task = state.tasks.get(fact.task)
@@ -247,10 +255,13 @@ class EventFold:
             task = EventTask(owner=fact.owner or "", since=fact.time, mark=state.succeeded)
         elif task is None:
             # Before the first event of a log that begins in mid-session anybody may have become the owner.
-            task = EventTask(since=state.begun, lost=self.log.header.headless)
+            task = EventTask(fact.before or PENDING, since=state.begun, lost=self.log.header.headless)
+        elif fact.before not in ("", task.status) and not task.owner:
+            # Somebody else has changed it, and may have made it their own.
+            task.lost = True
         state.tasks[fact.task] = task
         old, new, was = fact.before or task.status, fact.after or fact.before or task.status, task.owner
-        lost = task.lost and fact.owner is None
+        known = not task.lost or (fact.owner is not None and new == COMPLETED)
         if fact.owner is not None and (fact.owner != was or task.lost):
             task.owner, task.lost = fact.owner, False
             task.since, task.mark = fact.time, state.succeeded
@@ -259,16 +270,16 @@ class EventFold:
         task.status = new
         if new == old:
             return
-        if lost:
-            self._skip("task-context-lost")
-        else:
+        if known:
             self._transition(fact, task, (old, new), was)
+        else:
+            self._skip("task-owner-unknown")
 
     def _transition(self, fact: facts.TaskChange, task: EventTask, statuses: tuple[str, str], was: str) -> None:
         kind, dims = _meaning(*statuses)
-        subject, holder = self._owner(task.owner if kind == TASK_COMPLETED else was)
         if not kind:
             return
+        subject, holder = self._owner(task.owner if kind == TASK_COMPLETED else was)
         if holder.endswith("@"):
             self._skip("task-owner-unknown")
             return

@@ -221,6 +221,14 @@ class TaskChange(Fact, frozen=True, tag="change"):
     created: bool = False
 
 
+class TaskSeen(Fact, frozen=True, tag="task-seen"):
+    """The agent of this log looked at a task."""
+
+    task: str
+    status: str
+    owner: str
+
+
 class Verdict(Fact, frozen=True, tag="verdict"):
     """Somebody judged the agent of this log, by the contract of the format: a citation that was checked, a rating."""
 
@@ -250,5 +258,6 @@ AnyFact = (
     | RunEnded
     | MessageSent
     | TaskChange
+    | TaskSeen
     | Verdict
 )

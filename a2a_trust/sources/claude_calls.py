@@ -122,6 +122,21 @@ def task_change(call: OpenCall, outcome: lines.Outcome | None, where: Where) -> 
     return [facts.TaskChange(where.seq, where.time, name, before, after, call.owner, event=where.event)]
 
 
+def tasks_seen(outcome: lines.Outcome | None, where: Where) -> list[facts.AnyFact]:
+    """Return what a look at the board, or at one task of it, showed."""
+    shown = outcome.tasks if outcome is not None and isinstance(outcome.tasks, list) else []
+    if outcome is not None and isinstance(outcome.task, dict):
+        shown = [outcome.task]
+    tasks = [task for task in shown if isinstance(task, dict)]
+    return [
+        facts.TaskSeen(
+            where.seq, where.time, name, _status(task, "status"), lines.text(task.get("owner")), event=where.event
+        )
+        for task in tasks
+        if (name := _task_id(task.get("id"))) and _status(task, "status") and "owner" in task
+    ]
+
+
 def _status(change: dict[str, Any], key: str) -> str:
     value = lines.text(change.get(key))
     return value if value in facts.STATUSES else ""

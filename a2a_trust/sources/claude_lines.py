@@ -106,6 +106,7 @@ class Outcome(Struct):
     team_name: Any = None
     duration: Any = field(default=None, name="totalDurationMs")
     task: Any = None
+    tasks: Any = None
     task_id: Any = field(default=None, name="taskId")
     status_change: Any = field(default=None, name="statusChange")
     recipients: Any = None

@@ -24,6 +24,7 @@ from a2a_trust.sources.claude_calls import (
     opened,
     targets_of,
     task_change,
+    tasks_seen,
 )
 from a2a_trust.sources.claude_results import classify, exit_code, failure_of
 from a2a_trust.sources.json_lines import LineError
@@ -257,6 +258,8 @@ class Reader:
             ]
         elif call.tool in ("TaskCreate", "TaskUpdate"):
             found += task_change(call, structured, where)
+        elif call.tool in ("TaskList", "TaskGet"):
+            found += tasks_seen(structured, where)
         return found
 
     def _spawn_result(

@@ -109,7 +109,11 @@ def parse(line: bytes | None, shape: type[T], decoder: msgspec.json.Decoder[T]) 
     try:
         return [decoder.decode(line)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return [_converted(record, shape) for record in scan(line)]
+        records = scan(line)
+    if not records:
+        reason = "malformed-line"
+        raise LineError(reason)
+    return [_converted(record, shape) for record in records]
 
 
 def _converted(record: Any, shape: type[T]) -> T:  # noqa: ANN401 - any JSON value
