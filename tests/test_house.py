@@ -30,8 +30,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "agents": RULES | {"amendments"},
     "refold": RULES | {"amendments", "agents"},
     "lenses": RULES | {"amendments", "agents"},
-    "findings": RULES | {"agents"},
-    "attribution": RULES | {"agents", "findings"},
+    "findings": RULES | {"amendments", "agents"},
+    "attribution": RULES | {"amendments", "agents", "findings"},
     "sources": RULES,
     "store": FOLDS,
     "a2a_trust": LIBRARY,
@@ -49,7 +49,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 PURE = FOLDS | {"findings", "attribution", "text"}
 PURE_IMPORTS = {
     "__future__", "abc", "bisect", "collections", "collections.abc", "dataclasses", "datetime", "difflib", "enum",
-    "functools",     "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "string", "types", "typing", "unicodedata",
+    "functools", "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "string", "types", "typing",
+    "unicodedata",
 }  # fmt: skip
 # A policy is also a file that somebody wrote.
 PURE_IMPORTS_OF = {"policy": {"json", "os", "pathlib", "tomllib"}}
