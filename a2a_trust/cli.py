@@ -16,7 +16,7 @@ import typer
 from a2a_trust import __version__
 from a2a_trust.amend_cli import amend_app
 from a2a_trust.console import HomeOption, JsonOption, fail, home_of, output, print_json
-from a2a_trust.errors import TrustError
+from a2a_trust.errors import HomeError, TrustError
 
 GROUP = "a2a_trust.commands"
 INTERRUPTED = 130
@@ -45,6 +45,20 @@ def _root(
     ] = False,
 ) -> None:
     """Hold the options that come before a command."""
+
+
+def _register_plugins() -> None:
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        try:
+            entry.load()(app)
+        except Exception as error:  # noqa: BLE001 - a broken plugin must not take the other commands with it
+            fail(
+                TrustError(f"plugin {entry.name} ({entry.value}) could not be loaded: {type(error).__name__}: {error}")
+            )
+
+
+# The commands of plugins come first: what most people run is among them.
+_register_plugins()
 
 
 @app.command(epilog="Example: a2a-trust rebuild")
@@ -137,19 +151,6 @@ def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
 app.add_typer(amend_app)
 
 
-def _register_plugins() -> None:
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
-        try:
-            entry.load()(app)
-        except Exception as error:  # noqa: BLE001 - a broken plugin must not take the other commands with it
-            fail(
-                TrustError(f"plugin {entry.name} ({entry.value}) could not be loaded: {type(error).__name__}: {error}")
-            )
-
-
-_register_plugins()
-
-
 def main() -> None:
     """Run the command line. A failure is told in one line and has its own exit code; see docs/exit-codes.md."""
     try:
@@ -161,5 +162,8 @@ def main() -> None:
         # The reader of our output has gone: nothing to tell, and nobody to tell it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        fail(HomeError(f"{error.filename or 'a file'}: {error.strerror or error}"))
+        sys.exit(HomeError.exit_code)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

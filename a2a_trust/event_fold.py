@@ -14,11 +14,11 @@ from a2a_trust import facts
 from a2a_trust.agents import (
     ANY_SESSION,
     CALL_UNANSWERED,
-    MEMBER_REGISTERED,
     MODEL_SEEN,
     RESPONSE_UNATTRIBUTABLE,
     TOOL_UNATTRIBUTABLE,
 )
+from a2a_trust.amendments import MEMBER_REGISTERED
 from a2a_trust.findings import FINISHED_WORK, PROVIDER_ERROR
 from a2a_trust.log_state import (
     COMPLETED,

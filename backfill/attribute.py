@@ -88,6 +88,7 @@ def _introduced(logs: _Logs, state: LogState) -> Iterator[LogEntry]:
             mtime_ns=0,
             inode=0,
             rules=RULES_VERSION,
+            lines=0,
             role="",
             waiting=0,
             cursor=b"",
@@ -99,13 +100,16 @@ def _entry(done: Extract, attribution: Attribution, rows: list[Row]) -> LogEntry
     """Add the rows that a file gives now, and return what to remember of it."""
     states = decode_states(done.state)
     live = decode_states(done.live) if done.live else states
+    waits_behind = False
     for number, state in enumerate(live):
         torn: Sequence[Finding] = done.torn_findings[number] if done.torn_findings else ()
         parked = states[number].parked if number < len(states) else []
         new = done.findings[number] if number < len(done.findings) else []
         made, waiting = attribution.rows(state, [*parked, *new])
         rows += made
-        rows += attribution.rows(state, torn)[0]
+        torn_rows, torn_waiting = attribution.rows(state, torn)
+        rows += torn_rows
+        waits_behind = waits_behind or bool(torn_waiting)
         if number < len(states):
             states[number].parked = waiting
     log = done.job.log
@@ -115,10 +119,12 @@ def _entry(done: Extract, attribution: Attribution, rows: list[Row]) -> LogEntry
         parent=states[0].header.parent if states else "",
         path=log.path,
         gen=log.gen,
-        size=log.size,
+        # What waits behind the cursor is not remembered: the file is read again, whether it grows or not.
+        size=-1 if waits_behind else log.size,
         mtime_ns=log.mtime_ns,
         inode=log.inode,
         rules=RULES_VERSION,
+        lines=done.total_lines,
         role="",
         waiting=0,
         cursor=done.cursor,

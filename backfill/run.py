@@ -32,7 +32,14 @@ if TYPE_CHECKING:
 
 POOL_BYTES = 12 << 20
 """Below this many bytes to read, starting processes costs more than they save."""
-UNREADABLE = ("log-unreadable", "header-unreadable", "folder-unreadable", "reader-failed")
+UNREADABLE = (
+    "log-unreadable",
+    "header-unreadable",
+    "folder-unreadable",
+    "reader-failed",
+    "newer-format",
+    "unknown-version",
+)
 """Reasons for which a log, or more, was not read at all."""
 
 
@@ -97,7 +104,7 @@ class Summary(Struct, kw_only=True, rename="camel"):
         return sum(self.skipped.get(reason, 0) for reason in UNREADABLE)
 
 
-LINE_SKIPS = ("unknown-type", "malformed-line", "wrong-shape", "line-too-long", "foreign-team")
+LINE_SKIPS = ("unknown-type", "malformed-line", "wrong-shape", "line-too-long", "foreign-team", "other-session")
 """Reasons under which a single line is counted."""
 
 
@@ -175,14 +182,13 @@ def _job_for(found: FoundLog) -> Job | None:
     log, known = found.log, found.known
     if known is None or known.rules != RULES_VERSION:
         return Job(log, found.session)
-    if known.path == log.path:
-        if (known.size, known.mtime_ns, known.inode) == (log.size, log.mtime_ns, log.inode):
-            return None
-        return Job(log, found.session, known.cursor, known.state)
-    same_encoding = known.path.rpartition(".")[2] == log.path.rpartition(".")[2]
-    if same_encoding and (log.gen, log.size) <= (known.gen, known.size):
+    if found.stale:
         return None
-    return Job(log, found.session)
+    if known.path != log.path:
+        return Job(log, found.session)
+    if (known.size, known.mtime_ns, known.inode) == (log.size, log.mtime_ns, log.inode):
+        return None
+    return Job(log, found.session, known.cursor, known.state)
 
 
 def _bytes_of(job: Job) -> int:

@@ -142,9 +142,9 @@ def outcomes(number: int) -> Scenario:
     log.work("Bash")
     excused = {"denied": 2, "sibling_failed": 2, "aborted": 1, "policy": 2, "environment": 1}
     return Scenario(
-        "One main session, every class of outcome: what the user, a sibling, a hook, a permission or the machine is the "
-        "reason for, exit codes, mistakes, `success: false` without `is_error`, another maker's tool that says what "
-        "only the harness's own may, an excuse in the middle of a text, an unanswered call, a synthetic API error.",
+        "One main session, every class of outcome: what the user, a sibling, a hook, a permission or the machine is "
+        "the reason for, exit codes, mistakes, `success: false` without `is_error`, another maker's tool that says "
+        "what only the harness's own may, an excuse in the middle of a text, an unanswered call, a synthetic API error.",
         {main_file(log): log.data},
         (main("ok err ok err err err err err err ok ok ok", excused=excused),),
         sessions=1,
@@ -387,8 +387,8 @@ def two_sessions(number: int) -> Scenario:
     two.later().result(two.later().call("Read", call="call_1"))
     two.later().result(two.later().call("Read", call="call_1"))
     return Scenario(
-        "Two sessions in one file, the first one's lines twice, with other bytes the second time; a file that begins in "
-        "mid-session, with a result whose call is lost and a task whose owner is; a gateway that counts its calls "
+        "Two sessions in one file, the first one's lines twice, with other bytes the second time; a file that begins "
+        "in mid-session, with a result whose call is lost and a task whose owner is; a gateway that counts its calls "
         "instead of naming them.",
         {main_file(one): one.data + b"".join(copies) + two.data, main_file(cut): cut.data},
         (main("ok err ok ok ok"),),
@@ -417,8 +417,8 @@ def clock(number: int) -> Scenario:
     carl.later(10_000).user(message("team-lead", "And forwards?"))
     carl.later(20).say("Yes.")
     return Scenario(
-        "A clock that jumps back 48 hours; lines without a time, or with one that is none; a time without a zone, which "
-        "is UTC. An undated message and an answer from before its message have no latency.",
+        "A clock that jumps back 48 hours; lines without a time, or with one that is none; a time without a zone, "
+        "which is UTC. An undated message and an answer from before its message have no latency.",
         {main_file(log): log.data, main_file(lead): lead.data, main_file(carl): carl.data},
         (main("ok ok ok ok ok err ok ok"), mate("clerk", "fast")),
         sessions=3,
@@ -445,9 +445,9 @@ def damaged(number: int) -> Scenario:
     whole = log.data
     log.work()
     return Scenario(
-        "A byte order mark, malformed lines, NUL bytes, JSON that is no line, wrong shapes, a kind that nobody knows, a "
-        "number of 5,000 digits, nesting of 50,000, NaN, lone surrogates, separators that are no line ends, two records "
-        "on one line, and at the end half a line.",
+        "A byte order mark, malformed lines, NUL bytes, JSON that is no line, wrong shapes, a kind that nobody knows, "
+        "a number of 5,000 digits, nesting of 50,000, NaN, lone surrogates, separators that are no line ends, two "
+        "records on one line, and at the end half a line.",
         {main_file(log): whole + log.data[len(whole) :][:-9]},
         (main("ok ok ok err"),),
         sessions=1,

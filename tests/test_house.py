@@ -32,9 +32,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "agents": RULES | {"amendments"},
     "refold": RULES | {"amendments", "agents"},
     "lenses": RULES | {"amendments", "agents"},
-    "findings": RULES | {"agents", "log_state"},
-    "event_fold": RULES | {"agents", "log_state", "findings"},
-    "attribution": RULES | FINDINGS | {"agents"},
+    "findings": RULES | {"amendments", "agents", "log_state"},
+    "event_fold": RULES | {"amendments", "agents", "log_state", "findings"},
+    "attribution": RULES | FINDINGS | {"amendments", "agents"},
     "sources": RULES,
     "store": FOLDS,
     "a2a_trust": LIBRARY,
@@ -52,7 +52,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 PURE = FOLDS | FINDINGS | {"attribution", "text"}
 PURE_IMPORTS = {
     "__future__", "abc", "bisect", "collections", "collections.abc", "dataclasses", "datetime", "difflib", "enum",
-    "functools",     "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "string", "types", "typing", "unicodedata",
+    "functools", "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "string", "types", "typing",
+    "unicodedata",
 }  # fmt: skip
 # A policy is also a file that somebody wrote.
 PURE_IMPORTS_OF = {"policy": {"json", "os", "pathlib", "tomllib"}}

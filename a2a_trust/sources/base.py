@@ -77,6 +77,8 @@ class Reading(Struct, kw_only=True):
     restarted: bool
     """Read from the start, although a cursor was given: the log is another one now."""
     lines: int = 0
+    total_lines: int = 0
+    """Whole lines in the log, those before the cursor included."""
     used: int = 0
     irrelevant: int = 0
     """Lines of known kinds that cannot matter."""

@@ -88,6 +88,7 @@ class ClaudeCodeSource:
             for line in json_lines.new_lines(file, now.place):
                 self._take(log, line, reader, reading)
         reading.bytes_read = now.place.offset - start
+        reading.total_lines = now.place.lines
         reading.undated = reader.undated
         reading.logs = [LogPart(header=reader.header(key), facts=found) for key, found in reader.facts.items() if found]
         reading.cursor = msgspec.msgpack.encode(now)

@@ -7,10 +7,10 @@ structs by their shape, whatever the version of the log: a log of a later format
 from __future__ import annotations
 
 import re
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from a2a_trust.sources.json_lines import LINE_LIMIT, LineError, clean, scan
 
@@ -18,10 +18,14 @@ _PREFIX = 21
 """Bytes that tell the kinds of lines apart: `{"type":"` and twelve more."""
 
 
+Number = Annotated[int, Meta(ge=0, lt=2**53)]
+"""A number of an event or a revision; JSON's own numbers end there."""
+
+
 class _Line(Struct, tag_field="type", rename="camel", kw_only=True, gc=False):
     """The envelope of an event. `time` may be anything: a wrong time does not make the event wrong."""
 
-    seq: int
+    seq: Number
     time: Any = None
 
 
@@ -44,6 +48,12 @@ class Block(Struct, rename="camel"):
     tool_call_id: str | None = None
     is_error: Any = None
     content: list[Block] | str | None = None
+
+
+class SessionHeader(Struct, tag_field="type", tag="session"):
+    """The first line of a log; a later one means that logs were put together."""
+
+    id: str
 
 
 class _CallData(Struct, rename="camel"):
@@ -146,7 +156,7 @@ class TeamMember(_Line, tag="team/member", kw_only=True):
 
 class _Task(Struct, rename="camel"):
     id: str
-    revision: int
+    revision: Number
     status: str
     owner_id: str | None = None
 
@@ -267,7 +277,7 @@ class JobSettled(_Line, tag="job/settled", kw_only=True):
     data: _JobData
 
 
-AnyLine: TypeAlias = (
+AnyEvent: TypeAlias = (
     ToolCall
     | ToolResult
     | AssistantMessage
@@ -285,6 +295,7 @@ AnyLine: TypeAlias = (
     | Descriptor
     | JobSettled
 )
+AnyLine: TypeAlias = SessionHeader | AnyEvent
 
 CLOCKED = frozenset(
     (ToolCall, ToolResult, AssistantMessage, UserMessage, TeamMember, TeamTask, MessageQueued, MessageDelivered)
@@ -294,6 +305,7 @@ CLOCKED = frozenset(
 _TAGS = frozenset(
     str(line.__struct_config__.tag)
     for line in (
+        SessionHeader,
         *CLOCKED,
         TurnStart,
         TurnEnd,
@@ -334,7 +346,6 @@ _IRRELEVANT = frozenset(
         "request/header",
         "sandbox/mode",
         "schedule/change",
-        "session",
         "session/title",
         "session/title-llm-request",
         "step/end",
@@ -398,6 +409,8 @@ def parse(line: bytes) -> list[AnyLine]:
 
 def _salvage(line: bytes) -> list[AnyLine]:
     """Parse a line leniently: stray bytes and lone surrogates replaced, several records accepted, none guessed."""
+    if not line.strip():
+        return []
     records = scan(line)
     events: list[AnyLine] = []
     for record in records:

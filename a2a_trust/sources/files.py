@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,12 +34,20 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def stat_of(path: str, skips: Skips) -> os.stat_result | None:
-    """Return size and times of a file; one that cannot be looked at is counted."""
+    """Return size and times of a file; what cannot be looked at, or is no file, is counted."""
     try:
-        return Path(path).stat()
+        path.encode()
+        found = Path(path).stat()
     except OSError as error:
         skips.add("log-unreadable", f"{path}: {error.strerror}")
         return None
+    except UnicodeEncodeError:
+        skips.add("log-unreadable", f"{path}: its name is no text")
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        skips.add("log-unreadable", f"{path}: not a file")
+        return None
+    return found
 
 
 def walk(root: str, suffix: str, skips: Skips) -> Iterator[str]:
