@@ -144,7 +144,8 @@ def outcomes(number: int) -> Scenario:
     return Scenario(
         "One main session, every class of outcome: what the user, a sibling, a hook, a permission or the machine is "
         "the reason for, exit codes, mistakes, `success: false` without `is_error`, another maker's tool that says "
-        "what only the harness's own may, an excuse in the middle of a text, an unanswered call, a synthetic API error.",
+        "what only the harness's own may, an excuse in the middle of a text, an unanswered call, a synthetic API "
+        "error.",
         {main_file(log): log.data},
         (main("ok err ok err err err err err err ok ok ok", excused=excused),),
         sessions=1,
