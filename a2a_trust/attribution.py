@@ -51,7 +51,7 @@ class Attribution:
                 return None
             if header.session in parent.roster:
                 return Identity(parent.roster[header.session], header.parent)
-            if parent.reached <= header.created:
+            if not header.created or parent.reached <= header.created:
                 return None
         provider = descriptor.provider if descriptor else ""
         context = "fork" if header.seeded or provider == "fork" else "fresh"
@@ -142,7 +142,7 @@ def _row(header: LogHeader, finding: Finding, identity: Identity) -> Row:
         session=header.session,
         event=finding.event or None,
         project=(header.cwd or None) if finding.event else None,
-        gen=header.gen,
+        gen=finding.gen,
         seq=finding.seq,
         pos=finding.pos,
         team_id=identity.team or None,

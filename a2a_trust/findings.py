@@ -88,7 +88,7 @@ class LogFold:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
     def _find(self, fact: facts.Fact, finding: Finding) -> None:
-        finding.time, finding.seq = fact.time, fact.seq
+        finding.time, finding.gen, finding.seq = fact.time, self.state.header.gen, fact.seq
         self.findings.append(finding)
 
     def _find_own(self, fact: facts.Fact, what: tuple[str, str], details: Details, *, pos: int = 0) -> None:

@@ -20,6 +20,8 @@ class Finding(Struct, kw_only=True, array_like=True, gc=False):
     kind: str
     id: str
     time: int = 0
+    gen: int = 0
+    """Generation of the format in which it was read first: it keeps its place when the log changes format."""
     seq: int = 0
     pos: int = 0
     dim: Dimension | None = None

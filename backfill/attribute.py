@@ -36,7 +36,7 @@ class _Logs(dict[str, LogState]):
             entry = self._cache.log(session)
             if entry is None:
                 return default
-            self[session] = decode_states(entry.state)[0]
+            self[session] = decode_states(entry.live or entry.state)[0]
         return self[session]
 
 
@@ -52,7 +52,7 @@ def attribute(cache: Cache, extracts: Sequence[Extract]) -> tuple[list[Row], lis
     attribution = Attribution(logs)
     rows: list[Row] = []
     for done in extracts:
-        entries[done.job.session] = _entry(done, attribution, rows)
+        entries[done.job.session] = _entry(cache, done, attribution, rows)
     pending = [*(done.job.session for done in extracts), *entries]
     seen = set(entries)
     while pending:
@@ -93,11 +93,14 @@ def _introduced(logs: _Logs, state: LogState) -> Iterator[LogEntry]:
             waiting=0,
             cursor=b"",
             state=msgspec.msgpack.encode([logs[name]]),
+            live=b"",
         )
 
 
-def _entry(done: Extract, attribution: Attribution, rows: list[Row]) -> LogEntry:
+def _entry(cache: Cache, done: Extract, attribution: Attribution, rows: list[Row]) -> LogEntry:
     """Add the rows that a file gives now, and return what to remember of it."""
+    known = cache.log(done.job.session)
+    earlier = {state.header.session: state.parked for state in decode_states(known.state)} if known else {}
     states = decode_states(done.state)
     live = decode_states(done.live) if done.live else states
     waits_behind = False
@@ -105,7 +108,8 @@ def _entry(done: Extract, attribution: Attribution, rows: list[Row]) -> LogEntry
         torn: Sequence[Finding] = done.torn_findings[number] if done.torn_findings else ()
         parked = states[number].parked if number < len(states) else []
         new = done.findings[number] if number < len(done.findings) else []
-        made, waiting = attribution.rows(state, [*parked, *new])
+        before = earlier.get(state.header.session, [])
+        made, waiting = attribution.rows(state, _without_repeats([*before, *parked, *new]))
         rows += made
         torn_rows, torn_waiting = attribution.rows(state, torn)
         rows += torn_rows
@@ -129,8 +133,20 @@ def _entry(done: Extract, attribution: Attribution, rows: list[Row]) -> LogEntry
         waiting=0,
         cursor=done.cursor,
         state=b"",
+        live=done.live,
     )
     return _remembered(entry, attribution, states)
+
+
+def _without_repeats(findings: list[Finding]) -> list[Finding]:
+    """Return findings without later ones about the same event.
+
+    Those that waited are looked up in what is remembered: a log that is read from its start again has forgotten them.
+    """
+    found: dict[tuple[str, str, str, str | None], Finding] = {}
+    for finding in findings:
+        found.setdefault((finding.id, finding.kind, finding.actor, finding.details.message), finding)
+    return list(found.values())
 
 
 def _remembered(entry: LogEntry, attribution: Attribution, states: list[LogState]) -> LogEntry:

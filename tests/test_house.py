@@ -45,6 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "amend_cli": LIBRARY | {"console"},
     "cli": SHELL | {"amend_cli"},
     "backfill": SHELL | {"amend_cli"},
+    "testing": LIBRARY | {"a2a_trust", "backfill"},
     "dashboard": SHELL,
 }
 
