@@ -74,6 +74,7 @@ class EventFold:
             facts.TaskChange: self._task,
             facts.TaskSeen: self._task_seen,
             facts.Verdict: self._verdict,
+            facts.Replied: self._replied,
         }
 
     def feed(self, fact: facts.Fact) -> None:
@@ -83,8 +84,8 @@ class EventFold:
         if not log.started:
             log.started = True
             self._state.begun = fact.time
-            row_id = f"member:{fact.event}" if log.header.copied else f"member:{log.header.session}"
-            self._find(fact, MEMBER_REGISTERED, row_id, Details(), pos=-1)
+            if log.header.copied:
+                self._find(fact, MEMBER_REGISTERED, f"member:{fact.event}", Details(), pos=-1)
         self._rules[type(fact)](fact)
 
     def _skip(self, reason: str) -> None:
@@ -123,7 +124,7 @@ class EventFold:
     # ------------------------------------------------------------------ the session itself
 
     def _begun(self, fact: facts.Begun) -> None:
-        """A session that says so has been registered by now."""
+        self._find(fact, MEMBER_REGISTERED, f"member:{self.log.header.session}", Details(), pos=-1)
 
     def _boundary(self, _fact: facts.Boundary) -> None:
         """Give up what is open. An unanswered call stands where it was made: copies may go on differently."""
@@ -151,13 +152,12 @@ class EventFold:
 
     def _result(self, fact: facts.Result) -> None:
         waiting = self._state.calls.get(fact.call)
-        if waiting:
-            call = waiting.pop(0)
-            if not waiting:
-                del self._state.calls[fact.call]
-        elif fact.tool:
-            call = EventCall(fact.event, fact.tool, 0, fact.seq, "")
-        else:
+        call = waiting.pop(0) if waiting else None
+        if waiting == []:
+            del self._state.calls[fact.call]
+        if fact.tool:
+            call = EventCall(fact.event, fact.tool, 0, fact.seq, fact.model)
+        if call is None:
             self._skip("result-without-call")
             return
         failure = fact.failure
@@ -180,9 +180,10 @@ class EventFold:
 
     def _exit_code(self, fact: facts.ExitCode) -> None:
         waiting = self._state.calls.get(fact.call)
-        if not waiting:
+        tool, model = (fact.tool, "") if fact.tool or not waiting else (waiting[0].tool, waiting[0].model)
+        if not tool:
             return
-        details = Details(tool=waiting[0].tool, call=fact.call, exit_code=fact.code, model=waiting[0].model or None)
+        details = Details(tool=tool, call=fact.call, exit_code=fact.code, model=model or None)
         self._find(fact, "exit-code", f"exit:{self._name(fact)}", details, pos=1)
 
     # ------------------------------------------------------------------ messages
@@ -215,6 +216,12 @@ class EventFold:
             row_id = f"lat:{message.message}:{self._name(fact)}"
             self._find(fact, kind, row_id, details, dim=dim, pos=pos)
         self._state.answers.clear()
+
+    def _replied(self, fact: facts.Replied) -> None:
+        kind = RESPONSE_UNATTRIBUTABLE if fact.reason else RESPONSE_LATENCY
+        dim = None if fact.reason else Dimension.COMMUNICATION
+        details = Details(message=fact.message, ms=fact.ms, reason=fact.reason or None)
+        self._find(fact, kind, f"lat:{self._name(fact)}", details, dim=dim)
 
     def _sent(self, fact: facts.MessageSent) -> None:
         # Not the model: that of the last answer may be lost in a copy. The row of the call tells it.
@@ -250,6 +257,10 @@ class EventFold:
 
     def _task(self, fact: facts.TaskChange) -> None:
         state = self._state
+        if fact.since is not None:
+            if fact.after != fact.before:
+                self._transition(fact, EventTask(since=fact.since), (fact.before, fact.after), "")
+            return
         task = state.tasks.get(fact.task)
         if fact.created:
             task = EventTask(owner=fact.owner or "", since=fact.time, mark=state.succeeded)
@@ -286,6 +297,8 @@ class EventFold:
         details = Details(task=fact.task)
         if kind == TASK_COMPLETED and (subject or holder):
             details = Details(task=fact.task, owner=ANY_SESSION, since=task.since)
+        elif kind == TASK_COMPLETED and not self.log.header.copied:
+            details = Details(task=fact.task, owner=self.log.header.session, since=task.since)
         elif kind == TASK_COMPLETED:
             work = sorted(tool for tool, number in self._state.work.items() if number > task.mark)
             details = Details(task=fact.task, since=task.since, work=tuple(work))

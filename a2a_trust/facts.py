@@ -97,6 +97,8 @@ class Result(Fact, frozen=True, tag="result"):
     """The tool, where the result itself names it; its call need not have been seen then."""
     ms: int | None = None
     """How long it took, where the result itself says so."""
+    model: str = ""
+    """The model that called, where the result itself says so."""
 
 
 class ExitCode(Fact, frozen=True, tag="exit"):
@@ -104,6 +106,8 @@ class ExitCode(Fact, frozen=True, tag="exit"):
 
     call: str
     code: int
+    tool: str = ""
+    """The tool, where the event itself names it."""
 
 
 class ApprovalAsked(Fact, frozen=True, tag="asked"):
@@ -219,6 +223,17 @@ class TaskChange(Fact, frozen=True, tag="change"):
     owner: str | None = None
     """The new owner's name on the board; `None` where the owner stays."""
     created: bool = False
+    since: int | None = None
+    """When the agent became its owner, where the event itself says so; then it is the agent's task."""
+
+
+class Replied(Fact, frozen=True, tag="replied"):
+    """The agent answered a message, so many ms after it was delivered; the event itself says both."""
+
+    message: str
+    ms: int
+    reason: str = ""
+    """Why the time says nothing about the agent."""
 
 
 class TaskSeen(Fact, frozen=True, tag="task-seen"):
@@ -259,5 +274,6 @@ AnyFact = (
     | MessageSent
     | TaskChange
     | TaskSeen
+    | Replied
     | Verdict
 )

@@ -98,11 +98,15 @@ class TrustSignals:
             if role is None or record.profile.role is role
         ]
 
-    def by(self, lens: Lens) -> list[Signal]:
-        """Return the signals of a lens, by key. Any but the fingerprint reads the whole audit log."""
-        if lens is Lens.FINGERPRINT:
+    def by(self, lens: Lens, source: str | None = None) -> list[Signal]:
+        """Return the signals of a lens, by key, over all rows or those from one source.
+
+        Any but the fingerprint over all rows reads the whole audit log.
+        """
+        if lens is Lens.FINGERPRINT and source is None:
             return self.agents()
-        return [self._signal(key, record) for key, record in fold_by(lens, self.rows(), self.policy).items()]
+        rows = (row for row in self.rows() if source is None or not row.subject or row.evidence.source == source)
+        return [self._signal(key, record) for key, record in fold_by(lens, rows, self.policy).items()]
 
     def default_lens(self) -> Lens:
         """Return the lens under which most of the evidence stands on keys that come back."""

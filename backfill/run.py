@@ -71,6 +71,8 @@ class Summary(Struct, kw_only=True, rename="camel"):
 
     places: list[str]
     files: int
+    sources: dict[str, int] = field(default_factory=dict)
+    """Sources of which logs were found, each with its sessions."""
     sessions: dict[str, int] = field(default_factory=dict)
     """Sessions found, by the role of their agent; `waiting` where that is not known yet, `empty` without events."""
     unchanged: int = 0
@@ -104,7 +106,16 @@ class Summary(Struct, kw_only=True, rename="camel"):
         return sum(self.skipped.get(reason, 0) for reason in UNREADABLE)
 
 
-LINE_SKIPS = ("unknown-type", "malformed-line", "wrong-shape", "line-too-long", "foreign-team", "other-session")
+LINE_SKIPS = (
+    "unknown-type",
+    "malformed-line",
+    "wrong-shape",
+    "line-too-long",
+    "foreign-team",
+    "other-session",
+    "newer-event",
+    "session-unknown",
+)
 """Reasons under which a single line is counted."""
 
 
@@ -167,7 +178,9 @@ def _finish(store: TrustStore, found: Found, extracts: list[Extract], started: f
     for log in found.logs:
         entry = store.cache.log(log.session)
         if entry is not None:
+            source = log.log.source
             for role, count in sessions_by_role(entry).items():
+                summary.sources[source] = summary.sources.get(source, 0) + count
                 summary.sessions[role] = summary.sessions.get(role, 0) + count
             summary.waiting += entry.waiting
     summary.seconds = round(time.monotonic() - started, 3)

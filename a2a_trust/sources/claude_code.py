@@ -124,7 +124,7 @@ class ClaudeCodeSource:
                 except json_lines.LineError:
                     continue
                 for record in records:
-                    seq = lines.seq_of(record.identity)
+                    seq = json_lines.seq_of(record.identity)
                     if seq in seqs:
                         found.setdefault(seq, (None, line.number))
         return found

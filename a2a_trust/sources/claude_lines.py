@@ -6,13 +6,11 @@ Every field may be missing or of any type: a wrong field does not make the line 
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
 
-from a2a_trust.facts import VALID_MS
 from a2a_trust.sources import json_lines
 
 _Scalar: TypeAlias = str | int | float | bool | None
@@ -143,7 +141,7 @@ class Line(Struct, rename="camel"):
     @property
     def time(self) -> int:
         """The line's time in ms, 0 where it has none."""
-        return time_of(self.timestamp)
+        return json_lines.time_of(self.timestamp)
 
     @property
     def blocks(self) -> list[Block]:
@@ -165,27 +163,6 @@ def parse(line: bytes | None) -> list[Line]:
 def text(value: object) -> str:
     """Return an id, a name or a type; empty where it is none."""
     return value if isinstance(value, str) and len(value) <= _TEXT_LIMIT else ""
-
-
-def time_of(value: object) -> int:
-    """Return a time in ms; a time without a zone is UTC. 0 for what is none."""
-    if isinstance(value, str) and len(value) <= _TEXT_LIMIT:
-        try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
-            return 0
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        try:
-            milliseconds = round(moment.timestamp() * 1000)
-        except (OverflowError, ValueError):
-            return 0
-        return milliseconds if milliseconds in VALID_MS else 0
-    return value if type(value) is int and value in VALID_MS else 0
-
-
-def seq_of(identity: str) -> int:
-    """Return a number for an event, the same in each copy: by it the event's line is found again."""
-    return int.from_bytes(hashlib.blake2b(identity.encode(), digest_size=6).digest(), "big")
 
 
 def digest(prompt: str) -> str:

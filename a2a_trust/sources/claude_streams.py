@@ -14,6 +14,7 @@ from a2a_trust import facts
 from a2a_trust.model import Profile
 from a2a_trust.sources import claude_agents as agents
 from a2a_trust.sources import claude_lines as lines
+from a2a_trust.sources import json_lines
 from a2a_trust.sources.claude_calls import (
     MESSAGE,
     SPAWNING,
@@ -96,7 +97,7 @@ class Reader:
             raise LineError(reason)
         if stream is None or line.type not in lines.RELEVANT or line.is_meta is True or line.is_compact_summary is True:
             return False
-        seq = lines.seq_of(line.identity)
+        seq = json_lines.seq_of(line.identity)
         if seq in self.streams.seen:
             return None
         self.streams.seen.add(seq)
@@ -136,9 +137,9 @@ class Reader:
         inline = not agent and line.is_sidechain is True
         key = f"{session}/{agent}" if agent else session
         if inline:
-            chain = self.streams.chains.get(lines.seq_of(lines.text(line.parent_uuid)))
+            chain = self.streams.chains.get(json_lines.seq_of(lines.text(line.parent_uuid)))
             key = chain or f"{session}/{identity}"
-            self.streams.chains[lines.seq_of(identity)] = key
+            self.streams.chains[json_lines.seq_of(identity)] = key
         stream = self.streams.known.get(key)
         if stream is None:
             headless = bool(lines.text(line.parent_uuid))

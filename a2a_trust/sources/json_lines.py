@@ -6,12 +6,15 @@ none, several records on a line. Nothing is guessed.
 
 from __future__ import annotations
 
+import hashlib
 import json
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from a2a_trust.facts import VALID_MS
 from a2a_trust.sources.base import LogFile, LogUnreadableError
 
 if TYPE_CHECKING:
@@ -25,6 +28,9 @@ _TAIL = 32
 """Bytes before the cursor that must still be there for a file to be the same one."""
 _JSON = json.JSONDecoder(parse_constant=lambda _: None)
 _BLANK = " \t\r\n\x00"
+
+_TIME_LIMIT = 64
+"""Characters of a time."""
 
 T = TypeVar("T")
 
@@ -151,3 +157,24 @@ def clean(value: Any) -> Any:  # noqa: ANN401 - any JSON value
     if isinstance(value, dict):
         return {clean(key): clean(item) for key, item in value.items()}
     return value
+
+
+def time_of(value: object) -> int:
+    """Return a time in ms; a time without a zone is UTC. 0 for what is none."""
+    if isinstance(value, str) and len(value) <= _TIME_LIMIT:
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            return 0
+        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        try:
+            milliseconds = round(moment.timestamp() * 1000)
+        except (OverflowError, ValueError):
+            return 0
+        return milliseconds if milliseconds in VALID_MS else 0
+    return value if type(value) is int and value in VALID_MS else 0
+
+
+def seq_of(identity: str) -> int:
+    """Return a number for an event, the same in each copy: by it the event's line is found again."""
+    return int.from_bytes(hashlib.blake2b(identity.encode(), digest_size=6).digest(), "big")
