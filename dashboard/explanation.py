@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from a2a_trust.agents import resolve
 from a2a_trust.errors import UsageError
@@ -13,12 +13,17 @@ from a2a_trust.model import DIMENSIONS, Dimension, Policy, Row
 from a2a_trust.policy import RESPONSE_LATENCY, TASK_COMPLETED, TASK_REOPENED
 from a2a_trust.reputation import PRIOR, step
 from a2a_trust.sources.base import LogUnreadableError, Skips, load_sources
-from a2a_trust.store.cache import read_log_entry
+from a2a_trust.store.cache import read_log_entry, read_log_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from a2a_trust.signals import Signal, TrustSignals
+    from a2a_trust.sources.base import Source
+
+
+FILES_SEARCHED = 200
+"""Files in which the lines of a session are looked for, where its source writes several sessions into one."""
 
 
 class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -39,6 +44,8 @@ class Step(Struct, frozen=True, kw_only=True, omit_defaults=True):
     frame: int | None = None
     """Byte at which the zstd frame of the line begins."""
     line: int | None = None
+    numbered: bool = True
+    """Whether `seq` numbers the events of the log; else it only tells them apart."""
 
 
 class DimensionSteps(Struct, frozen=True, kw_only=True):
@@ -64,6 +71,9 @@ class _Log(Struct):
 
     path: str | None
     places: dict[int, tuple[int | None, int]]
+    numbered: bool = True
+    files: dict[int, str] = field(default_factory=dict)
+    """Files of single events, where a session stands in several."""
 
 
 def explain(signals: TrustSignals, signal: Signal, wanted: str | None, home: Path) -> Explanation:
@@ -106,9 +116,10 @@ def _steps(
                 session=row.session,
                 gen=row.gen,
                 seq=row.seq,
-                file=log.path,
+                file=log.files.get(row.seq, log.path),
                 frame=frame,
                 line=line,
+                numbered=log.numbered,
             )
         )
     return DimensionSteps(dim=dim, start=PRIOR, value=value, steps=steps)
@@ -118,7 +129,7 @@ def _why(row: Row) -> str:
     """Return in words what the row's event was."""
     details = row.evidence
     if row.kind in (TASK_COMPLETED, TASK_REOPENED):
-        return f"{details.task} revision {details.revision}"
+        return f"{details.task} revision {details.revision}" if details.revision else f"task {details.task}"
     if row.kind == RESPONSE_LATENCY:
         return f"answered after {details.ms} ms"
     parts = [details.tool, details.code, details.text]
@@ -130,15 +141,20 @@ def _why(row: Row) -> str:
 def _locate(rows: Iterable[Row], home: Path) -> dict[tuple[str, int], _Log]:
     """Find the lines of rows in their logs, where these still exist."""
     wanted: dict[tuple[str, int], set[int]] = {}
+    named: dict[str, str] = {}
     for row in rows:
         wanted.setdefault((row.session, row.gen), set()).add(row.seq)
+        named[row.session] = row.evidence.source or ""
     sources = load_sources()
     found: dict[tuple[str, int], _Log] = {}
     for (session, gen), seqs in wanted.items():
         log = found[session, gen] = _Log(None, {})
         entry = read_log_entry(home, session)
-        source = sources.get(entry.source) if entry else None
-        if entry is None or source is None or not Path(entry.path).exists():
+        if entry is None:
+            _locate_in_files(log, session, seqs, _Files(home, sources.get(named.get(session, ""))))
+            continue
+        source = sources.get(entry.source)
+        if source is None or not Path(entry.path).exists():
             continue
         for candidates in source.discover(Path(entry.path).parent, Skips()):
             for candidate in candidates:
@@ -148,3 +164,34 @@ def _locate(rows: Iterable[Row], home: Path) -> dict[tuple[str, int], _Log]:
                     except LogUnreadableError:
                         log.path = None
     return found
+
+
+class _Files(NamedTuple):
+    """Where to look for sessions of a source that writes several into one file."""
+
+    home: Path
+    source: Source | None
+
+
+def _locate_in_files(log: _Log, session: str, seqs: set[int], files: _Files) -> None:
+    """Find the lines of a session in whatever file of its source holds them, those named after it first."""
+    log.numbered = False
+    if files.source is None:
+        return
+    names = session.split("/")
+    paths = [path for path in read_log_paths(files.home, files.source.name) if Path(path).exists()]
+    paths.sort(key=lambda path: -sum(name in path for name in names))
+    left = set(seqs)
+    for path in paths[:FILES_SEARCHED]:
+        for candidates in files.source.discover(Path(path), Skips()):
+            try:
+                places = files.source.locate(candidates[0], left)
+            except LogUnreadableError:
+                continue
+            if places:
+                log.path = log.path or path
+                log.places.update(places)
+                log.files.update(dict.fromkeys(places, path))
+                left -= places.keys()
+        if not left:
+            return

@@ -237,3 +237,16 @@ def read_log_entry(home: Path, session: str) -> LogEntry | None:
     except sqlite3.Error:
         return None
     return LogEntry(*found) if found else None
+
+
+def read_log_paths(home: Path, source: str) -> list[str]:
+    """Return the files that were read by a source, without writing; none where there is no cache to read."""
+    path = home / CACHE
+    if not path.exists():
+        return []
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            query = "SELECT path FROM log WHERE source = ? AND path <> '' ORDER BY path"
+            return [found for (found,) in db.execute(query, (source,))]
+    except sqlite3.Error:
+        return []
