@@ -37,8 +37,8 @@ def read_ledger(home: Path) -> Ledger:
         raise HomeError(f"{error.filename or home}: {error.strerror or error}; expected a folder to read") from None
     if ledger is not None and not audit.stands_on(path, ledger.audit):
         raise AuditDamageError(
-            f"{path}: not the log that the ledger stands on ({ledger.audit.rows} rows, {ledger.audit.bytes} bytes): rows "
-            "were cut off or edited; see: a2a-trust verify"
+            f"{path}: not the log that the ledger stands on, {ledger.audit.rows} rows and {ledger.audit.bytes} bytes: "
+            "rows were cut off or edited; see: a2a-trust verify"
         )
     if ledger is None and size == 0:
         msg = f"{home}: nothing is recorded here yet; run: a2a-trust backfill"

@@ -88,8 +88,16 @@ class TrustStore:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.cache.close()
+        broken = isinstance(error, sqlite3.DatabaseError)
+        if broken:
+            self.cache.delete()
+        else:
+            self.cache.close()
         self._lock.release()
+        if broken:
+            raise HomeError(
+                f"{self.home / CACHE}: {error}; it was removed and will be made anew: run the command again"
+            ) from None
 
     def _open_twice(self) -> None:
         """Open the home; where the cache turns out to be broken, without it, since it can be made anew."""
