@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from a2a_trust.agents import fold_agent
 from a2a_trust.amendments import AMENDMENT_KINDS, Amendments
-from a2a_trust.errors import HomeError, NoLedgerError
+from a2a_trust.errors import AuditDamageError, HomeError, NoLedgerError
 from a2a_trust.model import LEDGER_VERSION, AuditMark, Ledger, Policy, Row
 from a2a_trust.policy import STANDARD
 from a2a_trust.store import audit
@@ -35,6 +35,11 @@ def read_ledger(home: Path) -> Ledger:
         size = audit.last_whole_line(path)
     except OSError as error:
         raise HomeError(f"{error.filename or home}: {error.strerror or error}; expected a folder to read") from None
+    if ledger is not None and not audit.stands_on(path, ledger.audit):
+        raise AuditDamageError(
+            f"{path}: not the log that the ledger stands on, {ledger.audit.rows} rows and {ledger.audit.bytes} bytes: "
+            "rows were cut off or edited; see: a2a-trust verify"
+        )
     if ledger is None and size == 0:
         msg = f"{home}: nothing is recorded here yet; run: a2a-trust backfill"
         raise NoLedgerError(msg)
@@ -73,8 +78,16 @@ def read_all_rows(home: Path) -> Iterator[Row]:
     if not path.exists():
         msg = f"{home}: nothing is recorded here yet; run: a2a-trust backfill"
         raise NoLedgerError(msg)
-    for row, _ in audit.read_rows(path, audit.empty_mark(), until=audit.last_whole_line(path)):
-        yield row
+    snapshot = read_snapshot(home / LEDGER)
+    acknowledged = snapshot.audit.bytes if snapshot else 0
+    reached = 0
+    try:
+        for row, reached in audit.read_rows(path, audit.empty_mark(), until=audit.last_whole_line(path)):  # noqa: B007
+            yield row
+    except AuditDamageError:
+        # Behind what the ledger stands on it is a write that was never acknowledged; the next writer sets it aside.
+        if audit.next_line(path, reached) < acknowledged:
+            raise
 
 
 def read_rows_of(home: Path, subject: str) -> Iterator[Row]:
