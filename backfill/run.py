@@ -183,6 +183,7 @@ def _finish(store: TrustStore, found: Found, extracts: list[Extract], started: f
                 summary.sources[source] = summary.sources.get(source, 0) + count
                 summary.sessions[role] = summary.sessions.get(role, 0) + count
             summary.waiting += entry.waiting
+    summary.sources = dict(sorted(summary.sources.items()))
     summary.seconds = round(time.monotonic() - started, 3)
     return summary
 
