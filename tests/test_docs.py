@@ -121,9 +121,10 @@ def top_level_commands() -> dict[str, str]:
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Path:
-    """A folder that stands for a fresh clone, with the logs of the examples and an empty home beside them."""
+    """A folder that stands for a fresh clone, with the logs of the examples, and beside it a home with its own logs."""
     shutil.copytree(ROOT / "fixtures", tmp_path / "clone/fixtures", symlinks=True)
-    (tmp_path / "home").mkdir()
+    shutil.copytree(ROOT / "fixtures/claude-code/made-team", tmp_path / "home/.claude")
+    shutil.copytree(ROOT / "fixtures/dsh/a-team", tmp_path / "home/.dsh")
     return tmp_path
 
 
