@@ -62,9 +62,12 @@ def attribute(cache: Cache, extracts: Sequence[Extract]) -> tuple[list[Row], lis
             seen.add(entry.session)
             states = decode_states(entry.state)
             for state in states:
+                state.parked = attribution.rows(state, state.parked)[1]
+            live = decode_states(entry.live or entry.state)
+            for state in live:
                 made, state.parked = attribution.rows(state, state.parked)
                 rows += made
-            entries[entry.session] = _remembered(entry, attribution, states)
+            entries[entry.session] = _remembered(entry, attribution, states, live)
             pending.append(entry.session)
     return rows, list(entries.values())
 
@@ -102,18 +105,15 @@ def _entry(cache: Cache, done: Extract, attribution: Attribution, rows: list[Row
     known = cache.log(done.job.session)
     earlier = {state.header.session: state.parked for state in decode_states(known.state)} if known else {}
     states = decode_states(done.state)
-    live = decode_states(done.live) if done.live else states
-    waits_behind = False
+    live = decode_states(done.live or done.state)
     for number, state in enumerate(live):
-        torn: Sequence[Finding] = done.torn_findings[number] if done.torn_findings else ()
-        parked = states[number].parked if number < len(states) else []
         new = done.findings[number] if number < len(done.findings) else []
+        torn = done.torn_findings[number] if done.torn_findings else []
         before = earlier.get(state.header.session, [])
-        made, waiting = attribution.rows(state, _without_repeats([*before, *parked, *new]))
-        rows += made
-        torn_rows, torn_waiting = attribution.rows(state, torn)
-        rows += torn_rows
-        waits_behind = waits_behind or bool(torn_waiting)
+        made, waiting = attribution.rows(state, _without_repeats([*before, *state.parked, *new]))
+        torn_made, torn_waiting = attribution.rows(state, torn)
+        rows += made + torn_made
+        state.parked = [*waiting, *torn_waiting]
         if number < len(states):
             states[number].parked = waiting
     log = done.job.log
@@ -123,8 +123,7 @@ def _entry(cache: Cache, done: Extract, attribution: Attribution, rows: list[Row
         parent=states[0].header.parent if states else "",
         path=log.path,
         gen=log.gen,
-        # What waits behind the cursor is not remembered: the file is read again, whether it grows or not.
-        size=-1 if waits_behind else log.size,
+        size=log.size,
         mtime_ns=log.mtime_ns,
         inode=log.inode,
         rules=RULES_VERSION,
@@ -135,7 +134,7 @@ def _entry(cache: Cache, done: Extract, attribution: Attribution, rows: list[Row
         state=b"",
         live=done.live,
     )
-    return _remembered(entry, attribution, states)
+    return _remembered(entry, attribution, states, live)
 
 
 def _without_repeats(findings: list[Finding]) -> list[Finding]:
@@ -149,16 +148,17 @@ def _without_repeats(findings: list[Finding]) -> list[Finding]:
     return list(found.values())
 
 
-def _remembered(entry: LogEntry, attribution: Attribution, states: list[LogState]) -> LogEntry:
+def _remembered(entry: LogEntry, attribution: Attribution, states: list[LogState], live: list[LogState]) -> LogEntry:
     """Return a file's entry with the states of its logs, the roles of their agents and what still waits."""
-    parked = [finding for state in states for finding in state.parked]
+    parked = [finding for state in live for finding in state.parked]
     holders = [finding.holder for finding in parked if finding.holder]
-    holders += [state.header.holder for state in states if state.parked and state.header.holder]
+    holders += [state.header.holder for state in live if state.parked and state.header.holder]
     return entry._replace(
         parent=holders[0] if holders else entry.parent,
-        role=" ".join(_role(attribution, state) for state in states),
+        role=" ".join(_role(attribution, state) for state in live),
         waiting=len(parked),
         state=msgspec.msgpack.encode(states),
+        live=msgspec.msgpack.encode(live) if entry.live else b"",
     )
 
 

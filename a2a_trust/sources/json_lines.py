@@ -115,11 +115,7 @@ def parse(line: bytes | None, shape: type[T], decoder: msgspec.json.Decoder[T]) 
     try:
         return [decoder.decode(line)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        records = scan(line)
-    if not records:
-        reason = "malformed-line"
-        raise LineError(reason)
-    return [_converted(record, shape) for record in records]
+        return [_converted(record, shape) for record in scan(line)]
 
 
 def _converted(record: Any, shape: type[T]) -> T:  # noqa: ANN401 - any JSON value
@@ -131,20 +127,19 @@ def _converted(record: Any, shape: type[T]) -> T:  # noqa: ANN401 - any JSON val
 
 
 def scan(line: bytes) -> list[Any]:
-    """Return the JSON values on a line, as far as they are whole. Raises `LineError` where there is none."""
+    """Return the JSON values on a line. Raises `LineError` where anything on it is none."""
     text = line.decode("utf-8", "replace").strip(f"\ufeff{_BLANK}")
     records: list[Any] = []
     place = 0
     try:
-        while place < len(text):
+        while not records or place < len(text):
             record, place = _JSON.raw_decode(text, place)
             records.append(record)
             while place < len(text) and text[place] in _BLANK:
                 place += 1
     except (ValueError, RecursionError):
-        if not records:
-            reason = "malformed-line"
-            raise LineError(reason) from None
+        reason = "malformed-line"
+        raise LineError(reason) from None
     return records
 
 

@@ -36,5 +36,5 @@ def read_snapshot(path: Path) -> Ledger | None:
         return _DECODER.decode(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
