@@ -1,0 +1,66 @@
+"""Output and failures without a terminal library: what the commands that must start at once have in common with all.
+
+Never imports Typer or Rich. Results go to standard output, everything else to standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from a2a_trust.errors import TrustError
+from a2a_trust.store.reading import default_home
+from a2a_trust.text import safe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+INTERRUPTED = 130
+
+_ENCODER = msgspec.json.Encoder(order=None)
+
+
+def home_of(option: Path | None) -> Path:
+    """Return the home that an option, or else the environment, names."""
+    return option.expanduser() if option is not None else default_home(os.environ)
+
+
+def print_text(text: str) -> None:
+    """Print a result; what the terminal cannot show is shown as its code."""
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def print_json(value: Any) -> None:  # noqa: ANN401 - any struct
+    """Print a struct as indented JSON."""
+    sys.stdout.buffer.write(msgspec.json.format(_ENCODER.encode(value), indent=2) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def fail(error: Exception) -> None:
+    """Print a failure on one line."""
+    remark(f"a2a-trust: {error}")
+
+
+def remark(text: str) -> None:
+    """Print a remark on standard error, on one line."""
+    print(safe(text), file=sys.stderr)  # noqa: T201 - there is no console here, and must be none
+
+
+def run_told(run: Callable[[], object]) -> None:
+    """Run a command. A failure is told in one line and ends the process with its own exit code."""
+    try:
+        run()
+    except TrustError as error:
+        fail(error)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader of our output has gone: nothing to tell, and nobody to tell it to.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
