@@ -142,7 +142,7 @@ def mcp(
     home: HomeOption = None,
     allow_feedback: Annotated[
         bool,
-        typer.Option("--allow-feedback", help="Offer trust_feedback, which records ratings: the one way to write."),
+        typer.Option("--allow-feedback", help="Offer trust_feedback, which records ratings: all else only reads."),
     ] = False,
     observer: Annotated[
         str | None, typer.Option("--observer", help="With --allow-feedback: in whose name ratings are recorded.")

@@ -16,7 +16,7 @@ from a2a_trust.errors import SnapshotError
 from a2a_trust.lenses import Lens, fold_by
 from a2a_trust.model import AgentRecord, Ledger
 from a2a_trust.store import files
-from a2a_trust.store.reading import fold_log, read_all_rows
+from a2a_trust.store.reader import fold_log, read_all_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,9 @@ def freeze(home: Path, path: Path) -> str:
     """
     rows = list(read_all_rows(home))
     ledger = fold_log(rows)
-    lenses = {lens: fold_by(lens, rows, ledger.policy) for lens in Lens if lens is not Lens.FINGERPRINT}
+    lenses: dict[Lens, dict[str, AgentRecord]] = {
+        lens: fold_by(lens, rows, ledger.policy) for lens in Lens if lens is not Lens.FINGERPRINT
+    }
     body = _ENCODER.encode(Body(home=str(home), ledger=ledger, lenses=lenses))
     digest = hashlib.sha256(body).hexdigest()
     name = f"signals-{ledger.audit.rows}-{digest[:NAME_DIGITS]}"
@@ -72,7 +74,7 @@ def freeze(home: Path, path: Path) -> str:
     )
     try:
         if not path.exists():
-            files.replace_durably(path, data + b"\n")
+            files.replace(path, data + b"\n")
         elif path.read_bytes() != data + b"\n":
             raise SnapshotError(f"{path}: exists with another content; a snapshot is never replaced: give a new name")
     except OSError as error:

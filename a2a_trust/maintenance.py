@@ -12,8 +12,8 @@ from a2a_trust.model import DIMENSIONS, AgentRecord, Policy
 from a2a_trust.policy import STANDARD
 from a2a_trust.reputation import total
 from a2a_trust.store import TrustStore, read_ledger
+from a2a_trust.store.reader import AUDIT, fold_log, read_all_rows
 from a2a_trust.store.snapshot import LEDGER, encode_ledger, read_snapshot
-from a2a_trust.store.store import AUDIT, fold_log, read_all_rows
 from a2a_trust.text import safe
 
 if TYPE_CHECKING:

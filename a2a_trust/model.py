@@ -122,6 +122,22 @@ class Details(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="cam
     profile: Profile | None = None
     policy: Policy | None = None
     role: Role | None = None
+    given: float | None = None
+    """Quality that came with an adopted row: history, which no policy changes."""
+    session: str | None = None
+    """The session that a person's row, or a row adopted from another store, speaks of."""
+    agent: str | None = None
+    """Fingerprint that a person's row speaks of."""
+    alias: str | None = None
+    """Fingerprint under which the rows of `agent` are folded."""
+    scope: Dimension | None = None
+    """The one dimension that is reset."""
+    undo: bool | None = None
+    comment: str | None = None
+    observer: str | None = None
+    origin: str | None = None
+    digest: str | None = None
+    """SHA-256 of the line that an adopted row was made from."""
     model: str | None = None
     project: str | None = None
     source: str | None = None
@@ -161,6 +177,11 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel",
     supersedes: str | None = None
     evidence: Details = Details()
     prev: str = ""
+
+    @property
+    def scope(self) -> str:
+        """The session within which the row's id is the only one: its own, or the one that an adopted row came from."""
+        return self.evidence.session or self.session
 
     @property
     def key(self) -> Key:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from a2a_trust.errors import TrustError
-from a2a_trust.store.reading import default_home
+from a2a_trust.store.reader import default_home
 from a2a_trust.text import safe
 
 if TYPE_CHECKING:

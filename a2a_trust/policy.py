@@ -95,18 +95,25 @@ def quality_of(policy: Policy, row: Row, *, supported: bool) -> float | None:
     look at it.
     """
     details = row.evidence
-    if row.dim is None or details.role not in policy.roles or is_coordination(policy, details.tool):
+    if row.dim is None:
+        return None
+    if details.given is not None:
+        return details.given
+    if details.role not in policy.roles or is_coordination(policy, details.tool):
         return None
     if row.kind == RESPONSE_LATENCY:
-        if details.ms is None:
-            return None
-        return next((good for limit, good in policy.latency if details.ms <= limit), policy.latency_beyond)
+        return _latency_quality(policy, details.ms)
     if row.kind == FEEDBACK:
         low, high = RATINGS
         return None if details.rating is None else (details.rating - low) / (high - low)
-    if row.kind == TASK_COMPLETED and policy.completion_needs_work and not supported:
+    unsupported = row.kind == TASK_COMPLETED and policy.completion_needs_work and not supported
+    return None if unsupported else policy.quality.get(row.kind)
+
+
+def _latency_quality(policy: Policy, ms: int | None) -> float | None:
+    if ms is None:
         return None
-    return policy.quality.get(row.kind)
+    return next((quality for limit, quality in policy.latency if ms <= limit), policy.latency_beyond)
 
 
 def load_policy(name: str | Path) -> Policy:

@@ -16,7 +16,7 @@ from a2a_trust.frozen import Frozen, read_frozen
 from a2a_trust.lenses import RECURS, Lens, default_lens, fold_by, recurring_shares
 from a2a_trust.model import DIMENSIONS, AgentRecord, Dimension, HistoryEntry, Policy, Profile, Role, Row, Stats
 from a2a_trust.reputation import confidence, interval, total
-from a2a_trust.store.reading import read_all_rows, read_ledger, read_rows_of, read_snapshot_alone
+from a2a_trust.store.reader import read_all_rows, read_ledger, read_rows_of, read_snapshot_alone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -142,7 +142,7 @@ class Cache:
 
     def index(self, placed: Iterable[Placement], mark: AuditMark) -> None:
         """Add rows of the audit log up to a mark."""
-        entries = sorted((row.session, row.id, row.subject or "", offset) for row, offset in placed)
+        entries = sorted((row.scope, row.id, row.subject or "", offset) for row, offset in placed)
         with self.transaction():
             self._db.executemany("INSERT OR IGNORE INTO row VALUES (?, ?, ?, ?)", entries)
             self._db.execute("UPDATE stamp SET rows = ?, bytes = ?, head = ?", (mark.rows, mark.bytes, mark.head))

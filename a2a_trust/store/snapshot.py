@@ -26,7 +26,7 @@ def encode_ledger(ledger: Ledger) -> bytes:
 
 def write_snapshot(home: Path, ledger: Ledger) -> None:
     """Replace the snapshot durably and keep the one before."""
-    files.replace_durably(home / LEDGER, encode_ledger(ledger), home / BACKUP)
+    files.replace(home / LEDGER, encode_ledger(ledger), home / BACKUP)
 
 
 def read_snapshot(path: Path) -> Ledger | None:
