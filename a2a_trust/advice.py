@@ -75,8 +75,10 @@ NOTHING = Advice("", (), 0)
 
 def mode_of(value: str | None, source: str) -> tuple[Mode, str | None]:
     """Return the mode that a setting names, and what is wrong with the setting. Never raises."""
-    if value is None or value in set(Mode):
-        return Mode(value) if value else DEFAULT_MODE, None
+    if not value:
+        return DEFAULT_MODE, None
+    if value in set(Mode):
+        return Mode(value), None
     shown = safe_name(value)
     return DEFAULT_MODE, f"{source} is {shown}, not one of {', '.join(Mode)}; {DEFAULT_MODE} is used"
 
@@ -124,8 +126,7 @@ def safe_name(name: str, limit: int = NAME_CHARS) -> str:
     if len(name) <= limit and _PLAIN.fullmatch(name):
         return name
     kept = "".join(char if _is_kept(char) else " " for char in name)
-    words = " ".join(kept.split(" ")).strip(" ")
-    words = re.sub(" +", " ", words)
+    words = " ".join(kept.split())
     if not words:
         return _NOTHING_LEFT
     if len(words) > limit - 2:

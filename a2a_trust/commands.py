@@ -139,6 +139,9 @@ def hook_install(
 
 
 def mcp(
+    place: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="A snapshot file to serve instead of the home.")
+    ] = None,
     home: HomeOption = None,
     allow_feedback: Annotated[
         bool,
@@ -155,4 +158,6 @@ def mcp(
         raise UsageError(f"{error}; install it with: pip install 'a2a-trust[mcp]'") from None
     if observer is not None and not allow_feedback:
         raise UsageError("--observer needs --allow-feedback: without it nothing is recorded")
-    mcp_server.serve(home_of(home), allow_feedback=allow_feedback, observer=observer)
+    if place is not None and allow_feedback:
+        raise UsageError(f"{place}: a snapshot file takes no ratings; leave out --allow-feedback, or the file")
+    mcp_server.serve(place or home_of(home), allow_feedback=allow_feedback, observer=observer)

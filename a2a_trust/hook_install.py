@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 CONFIG_DIR = "CLAUDE_CONFIG_DIR"
 NEW_FILE_MODE = 0o600
-FOLDER_MODE = 0o700
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -82,7 +81,7 @@ def change_settings(path: Path, home: Path | None, *, undo: bool, every_prompt: 
 
 
 def _replace(target: Path, old: bytes, new: bytes) -> None:
-    target.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    target.parent.mkdir(mode=files.FOLDER_MODE, parents=True, exist_ok=True)
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else NEW_FILE_MODE
     if (target.read_bytes() if target.exists() else b"") != old:
         raise UsageError("changed while it was read; nothing was changed: try again")

@@ -13,8 +13,8 @@ from a2a_trust.model import AuditMark, Ledger, Row
 from a2a_trust.policy import BUILT_IN
 from a2a_trust.sources.dsh import DshSource
 from a2a_trust.store import TrustStore, read_ledger
-from a2a_trust.store.snapshot import encode_ledger
 from a2a_trust.store.reader import read_all_rows
+from a2a_trust.store.snapshot import encode_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
