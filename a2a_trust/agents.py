@@ -185,7 +185,7 @@ class Tally:
 
     def _count(self, row: Row, quality: float | None) -> None:
         stats, kind, details = self.record.stats, row.kind, row.evidence
-        coordination = is_coordination(self._policy, details.tool)
+        coordination = details.given is None and is_coordination(self._policy, details.tool)
         if kind in _COUNTED:
             name = _COUNTED[kind]
             setattr(stats, name, getattr(stats, name) + 1)

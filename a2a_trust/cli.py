@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from a2a_trust import __version__, commands
+from a2a_trust import __version__, signals_cli
+from a2a_trust.amend_cli import amend_app
 from a2a_trust.console import HomeOption, JsonOption, fail, home_of, output, print_json
-from a2a_trust.errors import ALL_ERRORS, TrustError
+from a2a_trust.errors import TrustError
 from a2a_trust.plain import run_told
 
 GROUP = "a2a_trust.commands"
@@ -96,6 +98,29 @@ def policy(
         output().print(to_toml(current))
 
 
+@app.command(epilog="Examples: a2a-trust verify --write-pin pin.json | a2a-trust verify --pin pin.json")
+def verify(
+    home: HomeOption = None,
+    pin: Annotated[Path | None, typer.Option("--pin", metavar="FILE", help="Hold the log against a pin.")] = None,
+    write_pin: Annotated[
+        Path | None, typer.Option("--write-pin", metavar="FILE", help="If all is well, write a pin to keep elsewhere.")
+    ] = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Keep the rows before the first damaged one, all else beside them.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Check the audit log, every step in it, and the ledger made from it."""
+    from a2a_trust import maintenance
+
+    if repair:
+        maintenance.repair_home(home_of(home), as_json=as_json)
+        return
+    code = maintenance.verify_home(home_of(home), pin, write_pin, as_json=as_json)
+    if code:
+        raise typer.Exit(code)
+
+
 @app.command(epilog="Example: a2a-trust doctor")
 def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Say what is found where: sources, logs, the home and its health, failures that no rule knows."""
@@ -108,8 +133,7 @@ def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
         health.print_report(report)
 
 
-def _exit_codes() -> str:
-    return "\n\n".join(f"{error.exit_code}  {(error.__doc__ or '').split(' Exit code')[0]}" for error in ALL_ERRORS)
+app.add_typer(amend_app)
 
 
 def _register_plugins() -> None:
@@ -122,7 +146,7 @@ def _register_plugins() -> None:
             )
 
 
-commands.register(app)
+signals_cli.register(app)
 _register_plugins()
 
 

@@ -17,6 +17,8 @@ LEDGER_VERSION = 1
 NO_HEAD = "0" * 64
 UNIT_SEPARATOR = "\x1f"
 HISTORY_ROWS = 64
+ADOPTED = "adopted"
+"""Scope of rows from another store: their ids say what they recorded, whatever the session they stand in."""
 
 Key = tuple[int, str, int, int, int, str]
 
@@ -180,8 +182,8 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel",
 
     @property
     def scope(self) -> str:
-        """The session within which the row's id is the only one: its own, or the one that an adopted row came from."""
-        return self.evidence.session or self.session
+        """Within what the row's id is the only one: its session, the one a person's row is about, or `adopted`."""
+        return ADOPTED if self.evidence.digest else self.evidence.session or self.session
 
     @property
     def key(self) -> Key:

@@ -150,7 +150,7 @@ def _tokens(text: str) -> int:
 
 
 def _parser() -> _Parser:
-    """Return the parser. The options, their defaults and their meaning stand in `commands`, for `--help`."""
+    """Return the parser. The options, their defaults and their meaning stand in `signals_cli`, for `--help`."""
     root = _Parser(add_help=False, allow_abbrev=False)
     names = root.add_subparsers(required=True)
 

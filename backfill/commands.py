@@ -1,4 +1,4 @@
-"""The `backfill` command."""
+"""The commands that read logs: `backfill`, `adopt`, and `amend reattribute`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from a2a_trust.backfill.amend import adopt, reattribute
 
-from a2a_trust.console import HomeOption, JsonOption, home_of, notes, output, print_json
+from a2a_trust.amend_cli import amend_app
+from a2a_trust.console import HomeOption, JsonOption, home_of, output, print_json, progress
 from a2a_trust.errors import NothingFoundError, SomeUnreadableError, UsageError
 from a2a_trust.text import safe, size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from a2a_trust.backfill.run import Progress, Summary
 
@@ -26,7 +28,9 @@ PLACES_SHOWN = 3
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
+    """Add the commands to the application."""
+    app.command(hidden=True, epilog="Example: a2a-trust adopt ~/.dsh/a2a-trust --keep-judgements")(adopt)
+    amend_app.command(epilog="Example: a2a-trust amend reattribute")(reattribute)
     app.command(
         epilog="Examples: a2a-trust backfill | a2a-trust backfill ~/logs --dry-run | a2a-trust backfill --exclude 'x-*'"
     )(backfill)
@@ -65,8 +69,8 @@ def backfill(
             raise UsageError(f"{path}: no such file or folder; give a folder that holds session logs")
     wanted = load_policy(policy) if policy is not None else None
     options = Options(paths=paths or [], exclude=exclude or [], jobs=jobs)
-    with _dry_home(place, dry_run=dry_run) as target, TrustStore(target, wanted) as store, _progress() as report:
-        summary = run(store, sources, options, os.environ, report)
+    with _dry_home(place, dry_run=dry_run) as target, TrustStore(target, wanted) as store, progress("reading") as show:
+        summary = run(store, sources, options, os.environ, lambda now: show(now.bytes, now.bytes_total, _state(now)))
     if as_json:
         print_json(summary)
     else:
@@ -105,28 +109,8 @@ def _dry_home(home: Path, *, dry_run: bool) -> Iterator[Path]:
         yield copy
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[Progress], None]]:
-    """Show how far a run is, where somebody is looking."""
-    console = notes()
-    if not console.is_terminal:
-        yield lambda _: None
-        return
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"))
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("reading", total=None, state="")
-
-        def report(now: Progress) -> None:
-            state = (
-                f"{now.logs}/{now.logs_total} logs, {size(now.bytes)} of {size(now.bytes_total)}, "
-                f"{now.findings} findings"
-            )
-            bar.update(task, completed=now.bytes, total=now.bytes_total or 1, state=state)
-
-        yield report
+def _state(now: Progress) -> str:
+    return f"{now.logs}/{now.logs_total} logs, {size(now.bytes)} of {size(now.bytes_total)}, {now.findings} findings"
 
 
 def _print_summary(summary: Summary, home: Path, *, dry_run: bool) -> None:

@@ -132,7 +132,7 @@ def run(
 def _finish(store: TrustStore, found: Found, extracts: list[Extract], started: float) -> Summary:
     extracts.sort(key=lambda done: done.job.session)
     read = [done for done in extracts if not done.failed]
-    rows, entries = _attribute(store.cache, read)
+    rows, entries = attribute(store.cache, read)
     commit = store.commit(rows)
     store.cache.save_logs(entries)
     summary = Summary(
@@ -234,7 +234,7 @@ class _Logs(dict[str, LogState]):
         return self[session]
 
 
-def _attribute(cache: Cache, extracts: list[Extract]) -> tuple[list[Row], list[LogEntry]]:
+def attribute(cache: Cache, extracts: list[Extract]) -> tuple[list[Row], list[LogEntry]]:
     """Return the rows that can be made now, and what to remember of each log that was read or waited."""
     logs = _Logs(cache)
     for done in extracts:

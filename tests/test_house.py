@@ -16,31 +16,63 @@ FOLDERS = {"a2a_trust.backfill": "backfill", "a2a_trust.dashboard": "dashboard",
 # A part is a module or a package directly below a2a_trust; `a2a_trust` itself is its `__init__`. Inside a part anything
 # may import anything. To the left the part, to the right all that it may import of ours.
 RULES = {"model", "errors", "policy", "reputation", "facts"}
-LIBRARY = RULES | {"agents", "attribution", "sources", "store"}
+FOLDS = RULES | {"amendments", "agents", "refold", "lenses"}
+LIBRARY = FOLDS | {"findings", "attribution", "sources", "store", "text", "signals"}
+# What agents and harnesses are given, and the answers to their hooks.
+SIGNALS = {
+    "errors", "lenses", "frozen", "signals", "comparison", "advice", "status", "settings", "briefing", "tools", "hooks",
+    "hook_install",
+}  # fmt: skip
+SHELL = LIBRARY | {"a2a_trust", "console", "health", "maintenance"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "text": set(),
     "model": set(),
     "facts": {"model", "errors"},
     "policy": {"model", "errors"},
     "reputation": {"model", "errors", "policy"},
-    "agents": {"model", "errors", "policy", "reputation"},
-    "attribution": RULES | {"agents"},
+    "amendments": {"model"},
+    "agents": RULES | {"amendments"},
+    "refold": RULES | {"amendments", "agents"},
+    "lenses": RULES | {"amendments", "agents"},
+    "findings": RULES | {"agents"},
+    "attribution": RULES | {"agents", "findings"},
     "sources": RULES,
-    "store": RULES | {"agents"},
+    "store": FOLDS,
     "a2a_trust": LIBRARY,
-    "cli": LIBRARY | {"a2a_trust"},
-    "backfill": LIBRARY | {"a2a_trust"},
-    "dashboard": LIBRARY | {"a2a_trust"},
+    "frozen": FOLDS | {"store"},
+    "signals": FOLDS | {"store", "frozen"},
+    "comparison": {"model", "signals"},
+    "advice": {"model", "lenses", "signals"},
+    "status": {"advice", "signals", "text"},
+    "settings": {"advice"},
+    "briefing": {"model", "lenses", "advice", "signals"},
+    "tools": FOLDS | {"text", "advice", "comparison", "signals"},
+    "mcp_server": {"a2a_trust", "errors", "model", "store", "tools"},
+    "hooks": {"errors", "briefing", "settings", "signals"},
+    "hook_settings": {"errors"},
+    "hook_install": {"errors", "store", "hooks", "hook_settings"},
+    "plain": {"errors", "store", "text"},
+    "quick": SIGNALS | {"plain"},
+    "__main__": {"a2a_trust", "plain", "quick", "cli"},
+    "console": {"plain", "text"},
+    "health": LIBRARY | {"a2a_trust", "console"},
+    "maintenance": LIBRARY | {"console"},
+    "amend_cli": LIBRARY | {"console"},
+    "signals_cli": SIGNALS | {"console", "quick", "mcp_server"},
+    "cli": SHELL | {"amend_cli", "signals_cli", "plain"},
+    "backfill": SHELL | {"amend_cli"},
+    "dashboard": SHELL,
 }
 
 # Everything outside our own code that a pure part may import: nothing here reads, writes, waits or asks the time.
-PURE = {"model", "facts", "policy", "reputation", "agents", "attribution"}
+PURE = FOLDS | {"findings", "attribution", "text", "advice", "comparison", "status", "hook_settings"}
 PURE_IMPORTS = {
-    "__future__", "abc", "bisect", "collections", "collections.abc", "dataclasses", "difflib", "enum", "functools",
-    "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "string", "types", "typing", "unicodedata",
+    "__future__", "abc", "bisect", "collections", "collections.abc", "dataclasses", "datetime", "difflib", "enum",
+    "functools",     "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "string", "types", "typing", "unicodedata",
 }  # fmt: skip
 # A policy is also a file that somebody wrote.
-PURE_IMPORTS_OF = {"policy": {"os", "pathlib", "tomllib"}}
+PURE_IMPORTS_OF = {"policy": {"json", "os", "pathlib", "tomllib"}, "hook_settings": {"json"}}
 IMPURE_CALLS = {"open", "print", "input", "eval", "exec", "__import__"}
 
 # Folders that so many texts name that finding one says nothing about this machine; /home/dev is that of the fixtures.

@@ -10,7 +10,7 @@ import contextlib
 import sqlite3
 from typing import TYPE_CHECKING, NamedTuple
 
-from a2a_trust.model import NO_HEAD, AuditMark
+from a2a_trust.model import ADOPTED, NO_HEAD, AuditMark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -153,6 +153,14 @@ class Cache:
         for session in sessions:
             found.update(row_id for (row_id,) in self._db.execute("SELECT id FROM row WHERE session = ?", (session,)))
         return found
+
+    def adopted(self, ids: Iterable[str]) -> set[str]:
+        """Return which of the ids stand in rows that were adopted from another store."""
+        query = "SELECT 1 FROM row WHERE session = ? LIMIT 1"
+        if self._db.execute(query, (ADOPTED,)).fetchone() is None:
+            return set()
+        query = "SELECT 1 FROM row WHERE session = ? AND id = ?"
+        return {row_id for row_id in ids if self._db.execute(query, (ADOPTED, row_id)).fetchone()}
 
     def offsets(self, subject: str, session: str | None = None) -> list[int]:
         """Return where the rows of a subject stand in the audit log, all or those of one session."""

@@ -15,7 +15,7 @@ from a2a_trust.agents import Placed, fold_agent
 from a2a_trust.amendments import AMENDMENT_KINDS, Amendments
 from a2a_trust.errors import AuditDamageError, HomeBusyError, HomeError, PolicyError
 from a2a_trust.model import LEDGER_VERSION, ROW_VERSION, AgentRecord, AuditMark, Details, Ledger, Policy, Row
-from a2a_trust.policy import STANDARD, TASK_COMPLETED
+from a2a_trust.policy import MESSAGE_SENT, STANDARD, TASK_COMPLETED
 from a2a_trust.refold import AgentFold
 from a2a_trust.store import audit, files
 from a2a_trust.store.cache import Cache
@@ -59,6 +59,7 @@ class TrustStore:
 
     def __enter__(self) -> Self:
         try:
+            refuse_foreign_home(self.home)
             self.home.mkdir(mode=files.FOLDER_MODE, parents=True, exist_ok=True)
             self._lock.acquire()
         except filelock.Timeout:
@@ -176,9 +177,10 @@ class TrustStore:
         """
         ordered = sorted(rows, key=lambda row: row.key)
         known_ids = self.cache.known({row.scope for row in ordered})
+        adopted = self.cache.adopted(map(adopted_id, ordered))
         new: list[Row] = []
         for row in ordered:
-            if row.id not in known_ids and dated_task_id(row) not in known_ids:
+            if row.id not in known_ids and adopted_id(row) not in adopted:
                 known_ids.add(row.id)
                 new.append(row)
         folded = unfolded = 0
@@ -283,10 +285,35 @@ class TrustStore:
         write_snapshot(self.home, self.ledger)
 
 
-def dated_task_id(row: Row) -> str:
-    """Return the id under which another store's row for the same completion is adopted: it knows no revision."""
+def refuse_foreign_home(home: Path) -> None:
+    """Raise `HomeError` for a home that another program keeps: version-1 rows, or a ledger that stands on no log."""
+    foreign = False
+    try:
+        with (home / AUDIT).open("rb") as file:
+            first = file.readline()
+        foreign = b'"subjectName"' in first and b'"prev"' not in first
+    except FileNotFoundError:
+        try:
+            foreign = b'"audit":' not in (home / LEDGER).read_bytes()
+        except FileNotFoundError:
+            foreign = False
+    if foreign:
+        raise HomeError(
+            f"{home}: this is the store of another program (version 1), which is never written to; adopt it into a "
+            f"home of its own: a2a-trust adopt {home} --home DIR"
+        )
+
+
+def adopted_id(row: Row) -> str:
+    """Return the id under which a row adopted from another store records what this row records."""
     details = row.evidence
-    return f"task:{row.scope}:{details.task}@t{row.time}:{row.dim}" if row.kind == TASK_COMPLETED else ""
+    if details.digest:
+        return ""
+    if row.kind == MESSAGE_SENT:
+        return f"msg:{details.message}"
+    if row.kind == TASK_COMPLETED:
+        return f"task:{row.session}:{details.task}@t{row.time}:{row.dim}"
+    return row.id
 
 
 def _with_step(row: Row, did: Placed) -> Row:
