@@ -20,7 +20,6 @@ from msgspec import Struct
 
 from a2a_trust import __version__
 from a2a_trust.errors import TrustError
-from a2a_trust.store import TrustStore
 from a2a_trust.tools import (
     Compare,
     CompareAnswer,
@@ -189,18 +188,11 @@ def _recorder(home: Path, observer: str) -> Callable[[str, Feedback], int]:
     session = f"mcp-{uuid.uuid4()}"
 
     def record(fingerprint: str, asked: Feedback) -> int:
-        from a2a_trust.store.amend import feedback  # noqa: PLC0415 - the writer, only for who may write
+        from a2a_trust.store import TrustStore, amend  # noqa: PLC0415 - the writer, only for who may write
 
+        given = amend.Feedback(ratings=asked.ratings, comment=asked.comment, observer=observer, session=session)
         with TrustStore(home) as store:
-            commit = feedback(
-                store,
-                fingerprint,
-                asked.ratings,
-                _now_ms(),
-                comment=asked.comment,
-                observer=observer,
-                session=session,
-            )
+            commit = amend.feedback(store, fingerprint, given, _now_ms())
         return commit.folded + commit.unfolded + commit.observations
 
     return record

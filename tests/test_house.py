@@ -69,7 +69,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 PURE = FOLDS | {"findings", "attribution", "text", "advice", "comparison", "status", "hook_settings"}
 PURE_IMPORTS = {
     "__future__", "abc", "bisect", "collections", "collections.abc", "dataclasses", "datetime", "difflib", "enum",
-    "functools",     "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "string", "types", "typing", "unicodedata",
+    "functools", "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "string", "types", "typing",
+    "unicodedata",
 }  # fmt: skip
 # A policy is also a file that somebody wrote.
 PURE_IMPORTS_OF = {"policy": {"json", "os", "pathlib", "tomllib"}, "hook_settings": {"json"}}

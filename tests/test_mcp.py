@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import Any
 import anyio
 import jsonschema
 import pytest
-from homes import FIXTURES, ingest
+from homes import FIXTURES, ingest, rows_of
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 
 from a2a_trust.errors import UsageError
 from a2a_trust.frozen import freeze
+from a2a_trust.mcp_server import make_server
 from a2a_trust.model import Dimension
 from a2a_trust.signals import TrustSignals
 from a2a_trust.tools import Feedback, Tools
@@ -32,21 +34,33 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def ask(home: Path, question: Callable[[Client], Awaitable[Any]], *arguments: str) -> Any:  # noqa: ANN401 - any answer
     """Start the server as a host does, ask it one thing, and end it."""
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "a2a_trust", "mcp", "--home", str(home), *arguments],
+        env={"PATH": os.environ["PATH"], "HOME": str(home.parent)},
+    )
+    return _answer_of(question, lambda: Client(stdio_client(server)))
 
+
+def ask_here(home: Path, question: Callable[[Client], Awaitable[Any]]) -> Any:  # noqa: ANN401 - any answer
+    """Ask the same server without a process of its own."""
+    return _answer_of(question, lambda: Client(make_server(Tools(home, lambda: 0), allow_feedback=False)))
+
+
+def _answer_of(question: Callable[[Client], Awaitable[Any]], connect: Callable[[], Client]) -> Any:  # noqa: ANN401
     async def run() -> Any:  # noqa: ANN401 - as above
-        server = StdioServerParameters(
-            command=sys.executable,
-            args=["-m", "a2a_trust", "mcp", "--home", str(home), *arguments],
-            env={"PATH": os.environ["PATH"], "HOME": str(home.parent)},
-        )
-        async with Client(stdio_client(server)) as client:
-            return await question(client)
+        async with connect() as client:
+            try:
+                return await question(client)
+            except MCPError as error:
+                # Out of the client's task groups it would come as a group of its own.
+                return error
 
     return anyio.run(run)
 
 
-def call(home: Path, name: str, asked: dict[str, Any], *arguments: str) -> Any:  # noqa: ANN401 - any answer
-    """Call a tool and hold its answer against the schema that the server gave for it."""
+def calling(name: str, asked: dict[str, Any]) -> Callable[[Client], Awaitable[Any]]:
+    """A question that calls a tool, and holds its answer against the schema that the server gave for it."""
 
     async def question(client: Client) -> Any:  # noqa: ANN401 - as above
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -57,7 +71,12 @@ def call(home: Path, name: str, asked: dict[str, Any], *arguments: str) -> Any: 
         assert json.loads(found.content[0].text) == found.structured_content
         return found.structured_content
 
-    return ask(home, question, *arguments)
+    return question
+
+
+def call(home: Path, name: str, asked: dict[str, Any], *arguments: str) -> Any:  # noqa: ANN401 - any answer
+    """Call a tool of a server that was started for it."""
+    return ask(home, calling(name, asked), *arguments)
 
 
 def test_all_tools_are_announced_as_read_only(home: Path) -> None:
@@ -79,14 +98,8 @@ def test_an_agent_is_answered_with_evidence_and_provenance(home: Path) -> None:
     assert answer["agent"]["dimensions"]["competence"]["value"] == signal.dimensions[Dimension.COMPETENCE].value
     assert [entry["time"] for entry in answer["evidence"]] == [entry.time for entry in signal.history[:-4:-1]]
     assert answer["provenance"]["head"] == signals.provenance.head
-    assert (
-        call(home, "trust_query", {"agent": signal.key[:10]})["agent"]
-        == {
-            **answer["agent"],
-            "staleFor": call(home, "trust_query", {"agent": signal.key[:10]})["agent"]["staleFor"],
-        }
-        or answer["agent"]["staleFor"] is not None
-    )
+    by_key = ask_here(home, calling("trust_query", {"agent": signal.key[:10]}))["agent"]
+    assert {**by_key, "staleFor": 0} == {**answer["agent"], "staleFor": 0}
 
 
 def test_comparing_says_where_nobody_can_tell(home: Path) -> None:
@@ -97,14 +110,14 @@ def test_comparing_says_where_nobody_can_tell(home: Path) -> None:
 
 def test_all_agents_are_listed_newest_first(home: Path) -> None:
     """The list can be cut, and says how much was."""
-    answer = call(home, "trust_list", {"limit": 3})
+    answer = ask_here(home, calling("trust_list", {"limit": 3}))
     seen = [agent["lastSeen"] for agent in answer["agents"]]
     assert (seen, answer["leftOut"]) == (sorted(seen, reverse=True), 1)
 
 
 def test_a_list_by_another_lens(home: Path) -> None:
     """Any lens of the library can be asked for."""
-    answer = call(home, "trust_list", {"lens": "tool"})
+    answer = ask_here(home, calling("trust_list", {"lens": "tool"}))
     assert {agent["key"] for agent in answer["agents"]} == {one.key for one in TrustSignals(home).by(answer["lens"])}
 
 
@@ -122,7 +135,7 @@ def test_a_list_by_another_lens(home: Path) -> None:
 )
 def test_a_wrong_question_is_an_answer(home: Path, tool: str, asked: dict[str, Any], told: str) -> None:
     """A model can read what was wrong and ask again."""
-    assert told in call(home, tool, asked)
+    assert told in ask_here(home, calling(tool, asked))
 
 
 def test_resources_hold_the_same_answers(home: Path) -> None:
@@ -145,22 +158,42 @@ def test_resources_hold_the_same_answers(home: Path) -> None:
 @pytest.mark.parametrize("uri", ["trust://agents/nobody", "trust://other", "trust://agents/"])
 def test_an_unknown_resource_is_an_error(home: Path, uri: str) -> None:
     """Of the protocol, with a word on what there is."""
-    with pytest.raises(MCPError, match="no agent|no such resource|agents answer|at least"):
-        ask(home, lambda client: client.read_resource(uri))
+    found = ask_here(home, lambda client: client.read_resource(uri))
+    assert isinstance(found, MCPError)
+    assert found.message.startswith(("no agent", f"{uri}: no such resource"))
 
 
 def test_feedback_is_not_there_unless_allowed(home: Path) -> None:
     """It is neither listed nor callable."""
-    with pytest.raises(MCPError, match="no tool is called"):
-        ask(
-            home, lambda client: client.call_tool("trust_feedback", {"agent": "reviewer", "ratings": {"competence": 5}})
-        )
+    asked = {"agent": "reviewer", "ratings": {"competence": 5}}
+    found = ask(home, lambda client: client.call_tool("trust_feedback", asked))
+    assert isinstance(found, MCPError)
+    assert "no tool is called" in found.message
 
 
 def test_feedback_is_announced_as_writing(home: Path) -> None:
     """With --allow-feedback there is one tool that is not read-only."""
     tools = ask(home, lambda client: client.list_tools(), "--allow-feedback").tools
     assert [tool.name for tool in tools if not tool.annotations.read_only_hint] == ["trust_feedback"]
+
+
+def test_feedback_is_recorded_within_its_limits(home: Path, tmp_path: Path) -> None:
+    """Each rating is a row in the observer's name; the fourth in one session is refused, as is one out of range."""
+    copy = tmp_path / "home"
+    shutil.copytree(home, copy)
+    before = TrustSignals(copy).for_agent("reviewer").dimensions[Dimension.INTEGRITY].samples
+
+    async def question(client: Client) -> list[Any]:
+        good = {"agent": "reviewer", "ratings": {"integrity": 5}, "comment": "kept its word"}
+        asked = [good, {**good, "ratings": {"integrity": 6}}, {**good, "comment": "x" * 501}, good, good, good]
+        return [await client.call_tool("trust_feedback", one) for one in asked]
+
+    answers = ask(copy, question, "--allow-feedback", "--observer", "lead")
+    assert [answer.is_error for answer in answers] == [False, True, True, False, False, True]
+    assert "limit" in answers[-1].content[0].text
+    given = [row for row in rows_of(copy) if row.kind == "feedback"]
+    assert [(row.evidence.rating, row.evidence.observer) for row in given] == [(5, "lead")] * 3
+    assert TrustSignals(copy).for_agent("reviewer").dimensions[Dimension.INTEGRITY].samples == before + 3
 
 
 def test_without_a_recorder_nothing_is_recorded(home: Path) -> None:
