@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from a2a_trust.amendments import Amendments
+from a2a_trust.amendments import MEMBER_REGISTERED, Amendments
 from a2a_trust.model import (
     DIMENSIONS,
     HISTORY_ROWS,
@@ -43,7 +43,6 @@ from a2a_trust.reputation import PRIOR, step
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-MEMBER_REGISTERED = "member-registered"
 MODEL_SEEN = "model-seen"
 TOOL_UNATTRIBUTABLE = "tool-unattributable"
 RESPONSE_UNATTRIBUTABLE = "response-unattributable"

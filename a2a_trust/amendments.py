@@ -12,6 +12,7 @@ from a2a_trust.model import DIMENSIONS, Dimension, Key, Row
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+MEMBER_REGISTERED = "member-registered"
 RETRACT = "retract"
 RESET = "reset"
 ALIAS = "alias"
@@ -62,8 +63,12 @@ class Amendments:
         return [fingerprint, *sorted(key for key in self.aliases if self.subject(key) == fingerprint)]
 
     def drops(self, row: Row) -> bool:
-        """Tell whether a row counts for nothing at all, not even a statistic."""
-        return bool(self.retracted) and (row.evidence.session or row.session) in self.retracted
+        """Tell whether a row counts for nothing at all, not even a statistic. Who an agent is is no judgement."""
+        return (
+            bool(self.retracted)
+            and row.kind != MEMBER_REGISTERED
+            and (row.evidence.session or row.session) in self.retracted
+        )
 
     def silences(self, row: Row) -> bool:
         """Tell whether a row moves no score any more: it is older than a reset of its agent."""

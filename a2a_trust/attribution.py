@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from a2a_trust.agents import MEMBER_REGISTERED
+from a2a_trust.amendments import MEMBER_REGISTERED
 from a2a_trust.model import ROW_VERSION, Profile, Role, Row
 
 if TYPE_CHECKING:

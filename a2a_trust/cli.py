@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from a2a_trust import __version__, signals_cli
+from a2a_trust import __version__
 from a2a_trust.amend_cli import amend_app
 from a2a_trust.console import HomeOption, JsonOption, fail, home_of, output, print_json
 from a2a_trust.errors import TrustError
@@ -44,6 +44,20 @@ def _root(
     ] = False,
 ) -> None:
     """Hold the options that come before a command."""
+
+
+def _register_plugins() -> None:
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        try:
+            entry.load()(app)
+        except Exception as error:  # noqa: BLE001 - a broken plugin must not take the other commands with it
+            fail(
+                TrustError(f"plugin {entry.name} ({entry.value}) could not be loaded: {type(error).__name__}: {error}")
+            )
+
+
+# The commands of plugins come first: what most people run is among them.
+_register_plugins()
 
 
 @app.command(epilog="Example: a2a-trust rebuild")
@@ -134,20 +148,7 @@ def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
 
 
 app.add_typer(amend_app)
-
-
-def _register_plugins() -> None:
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
-        try:
-            entry.load()(app)
-        except Exception as error:  # noqa: BLE001 - a broken plugin must not take the other commands with it
-            fail(
-                TrustError(f"plugin {entry.name} ({entry.value}) could not be loaded: {type(error).__name__}: {error}")
-            )
-
-
 signals_cli.register(app)
-_register_plugins()
 
 
 def main() -> None:

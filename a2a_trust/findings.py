@@ -14,11 +14,11 @@ from msgspec import Struct, field
 from a2a_trust import facts
 from a2a_trust.agents import (
     CALL_UNANSWERED,
-    MEMBER_REGISTERED,
     MODEL_SEEN,
     RESPONSE_UNATTRIBUTABLE,
     TOOL_UNATTRIBUTABLE,
 )
+from a2a_trust.amendments import MEMBER_REGISTERED
 from a2a_trust.model import DIMENSIONS, Details, Dimension, Profile
 from a2a_trust.policy import (
     MESSAGE_SENT,
@@ -233,8 +233,10 @@ class LogFold:
     def _exit_code(self, fact: facts.ExitCode) -> None:
         waiting = self.state.calls.get(fact.call)
         tool = waiting[0].tool if waiting else None
+        count = self.state.used.get(fact.call, 0) + bool(waiting)
+        row_id = f"exit:{self._session}:{fact.call}" + (f"#{count}" if count > 1 else "")
         details = Details(tool=tool, call=fact.call, exit_code=fact.code, model=self.state.model or None)
-        self._find_own(fact, ("exit-code", f"exit:{self._session}:{fact.call}"), details, pos=1)
+        self._find_own(fact, ("exit-code", row_id), details, pos=1)
 
     def _asked(self, fact: facts.ApprovalAsked) -> None:
         self.state.approvals[fact.approval] = fact.call

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from a2a_trust.errors import TrustError
+from a2a_trust.errors import HomeError, TrustError
 from a2a_trust.store.reader import default_home
 from a2a_trust.text import safe
 
@@ -62,5 +62,8 @@ def run_told(run: Callable[[], object]) -> None:
         # The reader of our output has gone: nothing to tell, and nobody to tell it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        fail(HomeError(f"{error.filename or 'a file'}: {error.strerror or error}"))
+        sys.exit(HomeError.exit_code)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

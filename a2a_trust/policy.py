@@ -49,6 +49,7 @@ STANDARD = msgspec.structs.replace(
     quality={
         **SEED.quality,
         TASK_REOPENED: 0.0,
+        FEEDBACK: 1.0,
         "answer-accepted": 0.8,
         "answer-abandoned": 0.0,
         "juror-present": 1.0,
@@ -104,10 +105,17 @@ def quality_of(policy: Policy, row: Row, *, supported: bool) -> float | None:
     if row.kind == RESPONSE_LATENCY:
         return _latency_quality(policy, details.ms)
     if row.kind == FEEDBACK:
-        low, high = RATINGS
-        return None if details.rating is None else (details.rating - low) / (high - low)
+        return _rating_quality(policy, details.rating)
     unsupported = row.kind == TASK_COMPLETED and policy.completion_needs_work and not supported
     return None if unsupported else policy.quality.get(row.kind)
+
+
+def _rating_quality(policy: Policy, rating: int | None) -> float | None:
+    best = policy.quality.get(FEEDBACK)
+    if rating is None or best is None:
+        return None
+    low, high = RATINGS
+    return (rating - low) / (high - low) * best
 
 
 def _latency_quality(policy: Policy, ms: int | None) -> float | None:
@@ -120,7 +128,8 @@ def load_policy(name: str | Path) -> Policy:
     """Return a built-in policy by name, or read one from a TOML file.
 
     A file states only what differs from the built-in policy that its key `base` names (default `standard`). Tables
-    (`quality`, `weights`) are merged key by key. Raises `PolicyError` that names the wrong key.
+    (`quality`, `weights`) are merged key by key; a kind of `quality` set to `false` is not folded. Raises `PolicyError`
+    that names the wrong key.
     """
     text = str(name)
     if text in BUILT_IN:
@@ -157,6 +166,8 @@ def parse_policy(data: dict[str, Any], place: str) -> Policy:
             msg = f"policy {place}: unknown key {key!r}{hint}"
             raise PolicyError(msg)
         merged[key] = {**merged[key], **value} if isinstance(value, dict) and isinstance(merged[key], dict) else value
+    if isinstance(merged["quality"], dict):
+        merged["quality"] = {kind: value for kind, value in merged["quality"].items() if value is not False}
     try:
         policy = msgspec.convert(merged, Policy)
     except msgspec.ValidationError as error:
@@ -210,8 +221,9 @@ def to_toml(policy: Policy) -> str:
     name = "# name" if policy.name in BUILT_IN else "name"
     data: dict[str, Any] = msgspec.to_builtins(policy)
     tables = {key: value for key, value in data.items() if isinstance(value, dict)}
+    tables["quality"] |= {kind: False for kind in STANDARD.quality if kind not in tables["quality"]}
     lines = [
-        f'base = "{policy.name if policy.name in BUILT_IN else STANDARD.name}"',
+        f'base = "{STANDARD.name}"',
         f"{name} = {json.dumps(policy.name)}",
     ]
     lines += [f"{key} = {json.dumps(value)}" for key, value in data.items() if key not in tables and key != "name"]

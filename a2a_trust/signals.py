@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from a2a_trust.errors import UnknownAgentError, UsageError
 from a2a_trust.frozen import Frozen, read_frozen
 from a2a_trust.lenses import RECURS, Lens, default_lens, fold_by, recurring_shares
-from a2a_trust.model import DIMENSIONS, AgentRecord, Dimension, HistoryEntry, Policy, Profile, Role, Row, Stats
+from a2a_trust.model import DIMENSIONS, AgentRecord, Dimension, HistoryEntry, Ledger, Policy, Profile, Role, Row, Stats
 from a2a_trust.reputation import confidence, interval, total
 from a2a_trust.store.reader import read_all_rows, read_ledger, read_rows_of, read_snapshot_alone
 
@@ -86,8 +86,10 @@ class Provenance(Struct, frozen=True, kw_only=True, rename="camel"):
 class TrustSignals:
     """A home, or a snapshot file, as it stood when it was opened."""
 
-    def __init__(self, place: Path, *, now: int | None = None, catch_up: bool = True) -> None:
-        """Open a home, or a snapshot file that `freeze` made.
+    def __init__(
+        self, place: Path, ledger: Ledger | None = None, *, now: int | None = None, catch_up: bool = True
+    ) -> None:
+        """Open a home, or a snapshot file that `freeze` made, or look at a ledger of a home that was read before.
 
         `now` is the time, in ms, to which staleness is measured; by default that of the newest row, so that equal
         homes give equal signals. Without `catch_up` a snapshot that lags behind its audit log (seconds, under a busy
@@ -95,11 +97,11 @@ class TrustSignals:
 
         Raises `NoLedgerError` where nothing was recorded yet, `SnapshotError` where a snapshot file is not whole.
         """
-        frozen = read_frozen(place) if place.is_file() else None
+        frozen = read_frozen(place) if ledger is None and place.is_file() else None
         if frozen is not None:
             ledger, home = frozen.body.ledger, frozen.body.home
         else:
-            ledger, home = (read_ledger if catch_up else read_snapshot_alone)(place), str(place)
+            ledger, home = ledger or (read_ledger if catch_up else read_snapshot_alone)(place), str(place)
         self._home = place
         self._frozen: Frozen | None = frozen
         self._ledger = ledger
@@ -166,7 +168,8 @@ class TrustSignals:
         if not found:
             close = [record.profile.name for record in self._agents.values() if wanted.lower() in record.profile.name]
             hint = f"; did you mean {', '.join(sorted(set(close))[:5])}?" if close else "; see: a2a-trust show"
-            raise UnknownAgentError(f"no agent is named {wanted!r}, nor has it as the start of its fingerprint{hint}")
+            prefix = f"of at least {PREFIX_LENGTH} characters" if len(wanted) < PREFIX_LENGTH else "of a fingerprint"
+            raise UnknownAgentError(f"no agent is named {wanted!r}, and it is no start {prefix}{hint}")
         if len(found) > 1:
             candidates = "; ".join(self._candidate(key) for key in sorted(found)[:10])
             raise UnknownAgentError(f"{len(found)} agents answer to {wanted!r}, give a fingerprint: {candidates}")

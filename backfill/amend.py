@@ -67,7 +67,9 @@ def adopt(
 ) -> None:
     """Take over the store of the JavaScript plugin (version 1); it is only read."""
     from a2a_trust.store import TrustStore
+    from a2a_trust.store.adopt import read_store
 
+    read_store(folder)
     with TrustStore(home_of(home)) as store:
         done = _adopt(store, folder, logs or [], keep_judgements=keep_judgements)
     if as_json:
@@ -93,11 +95,11 @@ def _adopt(store: TrustStore, folder: Path, logs: list[Path], *, keep_judgements
     from a2a_trust.store.adopt import read_store
 
     whole = read_store(folder)
-    evidence, read_instead = 0, []
+    evidence = 0
     if not keep_judgements:
-        summary = run(store, load_sources(["dsh"]), Options(paths=logs), os.environ)
-        evidence = summary.evidence
-        read_instead = [session for session in whole.sessions if store.cache.log(session) is not None]
+        evidence = run(store, load_sources(["dsh"]), Options(paths=logs), os.environ).evidence
+    # What our own reading has recorded is not recorded a second time, whoever judged it.
+    read_instead = [session for session in whole.sessions if store.cache.known([session])]
     adoption = read_store(folder, read_instead)
     commit = store.commit(adoption.rows)
     return Adopted(

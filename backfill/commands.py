@@ -18,13 +18,15 @@ from a2a_trust.errors import NothingFoundError, SomeUnreadableError, UsageError
 from a2a_trust.text import safe, size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from a2a_trust.backfill.run import Progress, Summary
 
     from a2a_trust.sources.base import Source
 
 PLACES_SHOWN = 3
+HARMLESS = ("copy-of-session", "excluded")
+"""Skips that lose nothing, or that were asked for: counted here, listed with --json."""
 
 
 def register(app: typer.Typer) -> None:
@@ -61,30 +63,53 @@ def backfill(
 
     from a2a_trust.policy import load_policy
     from a2a_trust.store import TrustStore
+    from a2a_trust.store.reader import AUDIT
 
     place = home_of(home)
     sources = _sources(source or [])
+    see = "a2a-trust show" + (f" --home {home}" if home is not None else "")
     for path in paths or []:
         if not path.exists():
             raise UsageError(f"{path}: no such file or folder; give a folder that holds session logs")
     wanted = load_policy(policy) if policy is not None else None
     options = Options(paths=paths or [], exclude=exclude or [], jobs=jobs)
+    if not (place / AUDIT).exists():
+        _need_logs(sources, paths or [])
     with _dry_home(place, dry_run=dry_run) as target, TrustStore(target, wanted) as store, progress("reading") as show:
         summary = run(store, sources, options, os.environ, lambda now: show(now.bytes, now.bytes_total, _state(now)))
     if as_json:
         print_json(summary)
     else:
-        _print_summary(summary, place, dry_run=dry_run)
-    if not summary.files and not summary.unreadable:
-        looked = ", ".join(summary.places)
-        raise NothingFoundError(
-            f"no session logs in {looked}; give the folder that holds them: a2a-trust backfill PATH "
-            "(DSH_HOME moves the default)"
-        )
+        _print_summary(summary, place, see, dry_run=dry_run)
     if summary.unreadable:
+        newer = {"newer-format", "unknown-version"} & summary.skipped.keys()
+        hint = "; some are of a newer format: update a2a-trust" if newer else ""
         raise SomeUnreadableError(
-            f"{summary.unreadable} logs or folders could not be read, the rest is done; they are listed above"
+            f"{summary.unreadable} logs or folders could not be read, the rest is done; they are listed above{hint}"
         )
+    if not summary.files:
+        raise _nothing_found(summary.places)
+
+
+def _need_logs(sources: Mapping[str, Source], paths: list[Path]) -> None:
+    """Refuse to make a home where there is nothing to put into it."""
+    from a2a_trust.backfill.discover import places_of
+
+    from a2a_trust.sources.base import Skips
+
+    places = places_of(sources, paths, os.environ)
+    skips = Skips()
+    for source, place in places:
+        if place.exists() and (next(source.discover(place, skips), None) is not None or skips.counts):
+            return
+    raise _nothing_found(sorted({str(place) for _, place in places}))
+
+
+def _nothing_found(places: Iterable[str]) -> NothingFoundError:
+    return NothingFoundError(
+        f"no session logs in {', '.join(places)}; give the folder that holds them: a2a-trust backfill PATH "
+        "(DSH_HOME moves the default)"
+    )
 
 
 def _sources(names: list[str]) -> dict[str, Source]:
@@ -113,7 +138,7 @@ def _state(now: Progress) -> str:
     return f"{now.logs}/{now.logs_total} logs, {size(now.bytes)} of {size(now.bytes_total)}, {now.findings} findings"
 
 
-def _print_summary(summary: Summary, home: Path, *, dry_run: bool) -> None:
+def _print_summary(summary: Summary, home: Path, see: str, *, dry_run: bool) -> None:
     console = output()
     sessions = ", ".join(f"{count} {role}" for role, count in sorted(summary.sessions.items())) or "none"
     unchanged = f", {summary.unchanged} of them unchanged" if summary.unchanged else ""
@@ -142,14 +167,14 @@ def _print_summary(summary: Summary, home: Path, *, dry_run: bool) -> None:
         console.print(f"unused        {reason} {count}")
     for reason, count in summary.skipped.items():
         console.print(f"skipped       {reason} {count}")
-        places = summary.skipped_at.get(reason, [])
+        places = [] if reason in HARMLESS else summary.skipped_at.get(reason, [])
         for text in places[:PLACES_SHOWN]:
             console.print(f"                {safe(text)}")
-        if len(places) > PLACES_SHOWN or count > len(places):
-            console.print("                … all with --json")
+        if len(places) > PLACES_SHOWN:
+            console.print(f"                … and {count - PLACES_SHOWN} more with --json")
     if summary.recovered:
         console.print(f"recovered     {safe(summary.recovered)}")
     if dry_run:
         console.print(f"Nothing was written: this was a dry run over {safe(str(home))}.")
     else:
-        console.print(f"The ledger is in {safe(str(home))}. To see it: a2a-trust show")
+        console.print(f"The ledger is in {safe(str(home))}. To see it: {safe(see)}")

@@ -35,7 +35,14 @@ if TYPE_CHECKING:
 
 POOL_BYTES = 12 << 20
 """Below this many bytes to read, starting processes costs more than they save."""
-UNREADABLE = ("log-unreadable", "header-unreadable", "folder-unreadable", "reader-failed")
+UNREADABLE = (
+    "log-unreadable",
+    "header-unreadable",
+    "folder-unreadable",
+    "reader-failed",
+    "newer-format",
+    "unknown-version",
+)
 """Reasons for which a log, or more, was not read at all."""
 
 
@@ -100,7 +107,7 @@ class Summary(Struct, kw_only=True, rename="camel"):
         return sum(self.skipped.get(reason, 0) for reason in UNREADABLE)
 
 
-LINE_SKIPS = ("unknown-type", "malformed-line", "wrong-shape", "line-too-long", "foreign-team")
+LINE_SKIPS = ("unknown-type", "malformed-line", "wrong-shape", "line-too-long", "foreign-team", "other-session")
 """Reasons under which a single line is counted."""
 
 
@@ -178,14 +185,13 @@ def _job_for(found: FoundLog) -> Job | None:
     log, known = found.log, found.known
     if known is None or known.rules != RULES_VERSION:
         return Job(log, found.session)
-    if known.path == log.path:
-        if (known.size, known.mtime_ns, known.inode) == (log.size, log.mtime_ns, log.inode):
-            return None
-        return Job(log, found.session, known.cursor, known.state)
-    same_encoding = known.path.rpartition(".")[2] == log.path.rpartition(".")[2]
-    if same_encoding and (log.gen, log.size) <= (known.gen, known.size):
+    if found.stale:
         return None
-    return Job(log, found.session)
+    if known.path != log.path:
+        return Job(log, found.session)
+    if (known.size, known.mtime_ns, known.inode) == (log.size, log.mtime_ns, log.inode):
+        return None
+    return Job(log, found.session, known.cursor, known.state)
 
 
 def _bytes_of(job: Job) -> int:
@@ -245,9 +251,11 @@ def attribute(cache: Cache, extracts: list[Extract]) -> tuple[list[Row], list[Lo
     for done in extracts:
         log = logs[done.job.session]
         made, waiting = attribution.rows(log, [*log.parked, *done.findings])
-        rows += made
-        rows += attribution.rows(log, done.torn_findings)[0]
-        entries[done.job.session] = _entry(done, attribution, waiting)
+        torn, torn_waiting = attribution.rows(log, done.torn_findings)
+        rows += made + torn
+        entry = _entry(done, attribution, waiting)
+        # What waits behind the cursor is not remembered: the log is read again, whether it grows or not.
+        entries[done.job.session] = entry._replace(size=-1) if torn_waiting else entry
     pending = [done.job.session for done in extracts]
     while pending:
         for entry in cache.waiting_below(pending.pop()):
@@ -282,6 +290,7 @@ def _entry(done: Extract, attribution: Attribution, waiting: list[Finding]) -> L
         mtime_ns=log.mtime_ns,
         inode=log.inode,
         rules=RULES_VERSION,
+        lines=done.total_lines,
         role=_role(attribution, state),
         waiting=len(waiting),
         cursor=done.cursor,

@@ -1,13 +1,12 @@
 """The advisory text: what it says, what it costs, and that nobody who is named in it can speak through it."""
 
 import re
-import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from signalhomes import TIME, ledger_of, ledgers, plant, record
+from signalhomes import TIME, ledger_of, ledgers, record
 
 from a2a_trust.advice import (
     CHARS_PER_TOKEN,
@@ -46,8 +45,7 @@ def signals_of(*records: AgentRecord) -> list[Signal]:
 
 def all_signals(ledger: Ledger) -> list[Signal]:
     """The signals of a ledger."""
-    with tempfile.TemporaryDirectory() as folder:
-        return TrustSignals(plant(Path(folder) / "home", ledger), catch_up=False).agents()
+    return TrustSignals(Path("home"), ledger).agents()
 
 
 def rows_in(text: str) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
@@ -32,7 +33,7 @@ _HEADER_LIMIT = 1 << 20
 _TAIL = 32
 """Bytes before the cursor that must still be there for a log to be the same one."""
 _DEPTH_LIMIT = 16
-_LOST_LINE_END = re.compile(rb'\}\{"type":"')
+_LOST_LINE_END = re.compile(rb'\}[ \x00\t\r]*\{"type":"')
 """Two records on one line: inside a JSON text these bytes cannot stand."""
 _USED, _INHERITED, _IRRELEVANT = "used", "inherited", "irrelevant"
 
@@ -48,7 +49,7 @@ class _Header(Struct, rename="camel"):
     parent_session: str | None = None
     origin: str | None = None
     agent_preset: str | None = None
-    seed_length: int | None = None
+    seed_length: dsh_lines.Number | None = None
     is_seeded: bool | None = None
 
 
@@ -63,6 +64,8 @@ class _Cursor(Struct, array_like=True):
     clock: int = 0
     tail: bytes = b""
     raw: bool = False
+    foreign: bool = False
+    """Behind the header of another session: two logs in one file."""
 
 
 class DshSource:
@@ -102,7 +105,7 @@ class DshSource:
     def header(self, log: LogFile) -> facts.LogHeader:
         """Return who wrote a log."""
         with _open(log) as file:
-            return _read_header(log, file.read(_HEADER_LIMIT)).header
+            return _read_header(log, file).header
 
     def read(self, log: LogFile, cursor: bytes | None) -> Reading:
         """Read a log from a cursor, or from its start."""
@@ -113,7 +116,7 @@ class DshSource:
         found: dict[int, tuple[int | None, int]] = {}
         number = 0
         with _open(log) as file:
-            raw = _read_header(log, file.read(_HEADER_LIMIT)).raw
+            raw = _read_header(log, file).raw
             file.seek(0)
             blocks = (
                 ((None, line) for line in file) if raw else ((p.start, p.content) for p in zstd_frames.walk(file, 0))
@@ -157,9 +160,16 @@ def _log_file(path: str, name: str, skips: Skips) -> LogFile | None:
         skips.add("newer-format", path)
         return None
     try:
+        path.encode()
         found = Path(path).stat()
     except OSError as error:
         skips.add("log-unreadable", f"{path}: {error.strerror}")
+        return None
+    except UnicodeEncodeError:
+        skips.add("log-unreadable", f"{path}: its name is no text")
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        skips.add("log-unreadable", f"{path}: not a file")
         return None
     return LogFile(source=NAME, path=path, gen=gen, size=found.st_size, mtime_ns=found.st_mtime_ns, inode=found.st_ino)
 
@@ -172,20 +182,25 @@ def _open(log: LogFile) -> BinaryIO:
         raise LogUnreadableError(reason, error.strerror or str(error)) from None
 
 
-def _read_header(log: LogFile, data: bytes) -> _Cursor:
+def _read_header(log: LogFile, file: BinaryIO) -> _Cursor:
     """Make the cursor for the start of a log from its first bytes."""
+    try:
+        data = file.read(_HEADER_LIMIT)
+    except OSError as error:
+        raise LogUnreadableError("log-unreadable", error.strerror or str(error)) from None
     reason = "header-unreadable"
     if not data:
         raise LogUnreadableError(reason, "the file is empty")
     raw = data[:4] != zstd_frames.MAGIC and int.from_bytes(data[:4], "little") not in zstd_frames.SKIPPABLE
     if raw:
-        line = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
+        line = data.partition(b"\n")[0]
     else:
         try:
             frame = zstd_frames.frame_at(data, 0)
             line = b"" if frame is None else zstd_frames.decode(data, frame).partition(b"\n")[0]
         except zstd_frames.FrameError as error:
             raise LogUnreadableError(reason, f"first frame: {error}") from None
+    line = line.removeprefix(b"\xef\xbb\xbf")
     try:
         header = msgspec.json.decode(line, type=_Header)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -240,7 +255,7 @@ class _LogReader:
         restarted = self._given is not None and cursor is None
         if cursor is None:
             file.seek(0)
-            cursor = _read_header(self._log, file.read(_HEADER_LIMIT))
+            cursor = _read_header(self._log, file)
         self._cursor = cursor
         self._reading = Reading(header=cursor.header, cursor=b"", restarted=restarted)
         file.seek(cursor.offset)
@@ -248,6 +263,7 @@ class _LogReader:
             self._read_raw(file)
         else:
             self._read_frames(file)
+        self._reading.total_lines = self._cursor.lines
         if self._cursor.cut is None:
             self._reading.skips.add("seed-boundary-lost", self._log.path)
         return self._reading
@@ -327,6 +343,12 @@ class _LogReader:
     def _take_event(self, event: dsh_lines.AnyLine, into: list[facts.AnyFact]) -> str:
         """Add the facts of an event, and tell what its line was good for."""
         cursor = self._cursor
+        if isinstance(event, dsh_lines.SessionHeader):
+            cursor.foreign = event.id != cursor.header.session
+        if cursor.foreign:
+            raise dsh_lines.LineError("other-session")
+        if isinstance(event, dsh_lines.SessionHeader):
+            return _IRRELEVANT
         clocked = type(event) in dsh_lines.CLOCKED
         if clocked and type(event.time) is int and event.time > cursor.clock and _is_time(event.time):
             cursor.clock = event.time

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct, field
 
-from a2a_trust.agents import MEMBER_REGISTERED
+from a2a_trust.amendments import MEMBER_REGISTERED
 from a2a_trust.errors import UsageError
 from a2a_trust.facts import VALID_MS
 from a2a_trust.model import ROW_VERSION, Details, Dimension, Profile, Role, Row

@@ -6,6 +6,7 @@ these functions, and only these, are given the time of a clock.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -68,10 +69,8 @@ def sessions_at(store: TrustStore, wanted: str) -> list[str]:
     """Return the sessions that an argument names: one by its id, or all whose logs were read at or below a path."""
     if store.cache.known([wanted]):
         return [wanted]
-    prefix = wanted.rstrip("/")
-    return [
-        entry.session for entry in store.cache.logs() if entry.path == prefix or entry.path.startswith(prefix + "/")
-    ]
+    path = str(Path(wanted).absolute())
+    return [entry.session for entry in store.cache.logs() if f"{entry.path}/".startswith(f"{path}/")]
 
 
 def reset(store: TrustStore, fingerprint: str, dim: Dimension | None, why: str, now_ms: int) -> None:
@@ -85,7 +84,8 @@ def alias(store: TrustStore, one: str, other: str, now_ms: int, *, undo: bool = 
     """Fold the rows of one fingerprint under another, or no longer with `undo`. Raises `UsageError` for a cycle."""
     if undo:
         if store.amendments.aliases.get(one) != other:
-            raise UsageError(f"{one[:12]} is not an alias of {other[:12]}")
+            known = ", ".join(f"{key[:12]} of {to[:12]}" for key, to in store.amendments.aliases.items()) or "none"
+            raise UsageError(f"{one[:12]} is not an alias of {other[:12]}; aliases, by fingerprint: {known}")
     else:
         _agent(store, other)
         if store.amendments.subject(other) == one or one == other:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from a2a_trust.store.audit import Placement
 
 CACHE = "cache.sqlite"
-_LAYOUT = 1
+_LAYOUT = 2
 _SCHEMA = """
 CREATE TABLE stamp (rows INTEGER NOT NULL, bytes INTEGER NOT NULL, head TEXT NOT NULL);
 CREATE TABLE row (
@@ -30,8 +30,10 @@ CREATE INDEX row_subject ON row (subject, offset);
 CREATE TABLE log (
     session TEXT PRIMARY KEY, source TEXT NOT NULL, parent TEXT NOT NULL, path TEXT NOT NULL, gen INTEGER NOT NULL,
     size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, rules INTEGER NOT NULL,
-    role TEXT NOT NULL, waiting INTEGER NOT NULL, cursor BLOB NOT NULL, state BLOB NOT NULL
+    lines INTEGER NOT NULL, role TEXT NOT NULL, waiting INTEGER NOT NULL, cursor BLOB NOT NULL, state BLOB NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE copy (path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, lines INTEGER NOT NULL)
+    WITHOUT ROWID;
 CREATE INDEX log_path ON log (path);
 CREATE INDEX log_waiting ON log (parent) WHERE waiting > 0;
 """
@@ -50,6 +52,8 @@ class LogEntry(NamedTuple):
     inode: int
     rules: int
     """Version of the rules under which it was read; under another one it is read again."""
+    lines: int
+    """Whole lines that the log held."""
     role: str
     """Role of the session's agent, empty while it is not known."""
     waiting: int
@@ -133,6 +137,7 @@ class Cache:
         self.forget_rows()
         with self.transaction():
             self._db.execute("DELETE FROM log")
+            self._db.execute("DELETE FROM copy")
 
     def forget_rows(self) -> None:
         """Forget the index of the audit log."""
@@ -195,6 +200,16 @@ class Cache:
         """Yield what is remembered of all logs, by session."""
         for found in self._db.execute(f"{_SELECT_LOG} ORDER BY session"):
             yield LogEntry(*found)
+
+    def copy_lines(self, path: str, size: int, mtime_ns: int) -> int | None:
+        """Return how many lines a copy of a session's log holds, if it was counted and has not changed since."""
+        query = "SELECT lines FROM copy WHERE path = ? AND size = ? AND mtime_ns = ?"
+        found = self._db.execute(query, (path, size, mtime_ns)).fetchone()
+        return int(found[0]) if found else None
+
+    def save_copy(self, path: str, size: int, mtime_ns: int, lines: int) -> None:
+        """Remember how many lines a copy holds."""
+        self._db.execute("INSERT OR REPLACE INTO copy VALUES (?, ?, ?, ?)", (path, size, mtime_ns, lines))
 
     def waiting_below(self, parent: str) -> list[LogEntry]:
         """Return the logs below a session that hold findings whose actor is not known yet."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from a2a_trust.agents import fold_agent
 from a2a_trust.amendments import AMENDMENT_KINDS, Amendments
-from a2a_trust.errors import NoLedgerError
+from a2a_trust.errors import HomeError, NoLedgerError
 from a2a_trust.model import LEDGER_VERSION, AuditMark, Ledger, Policy, Row
 from a2a_trust.policy import STANDARD
 from a2a_trust.store import audit
@@ -26,7 +26,7 @@ POLICY_KIND = "policy"
 def default_home(environ: Mapping[str, str]) -> Path:
     """Return `$A2A_TRUST_HOME`, else `~/.a2a-trust`."""
     home = environ.get("A2A_TRUST_HOME")
-    return Path(home) if home else Path("~/.a2a-trust").expanduser()
+    return Path(home or "~/.a2a-trust").expanduser()
 
 
 def read_ledger(home: Path) -> Ledger:
@@ -36,8 +36,11 @@ def read_ledger(home: Path) -> Ledger:
     nothing was recorded yet.
     """
     path = home / AUDIT
-    ledger = read_snapshot(home / LEDGER) or read_snapshot(home / BACKUP)
-    size = audit.last_whole_line(path)
+    try:
+        ledger = read_snapshot(home / LEDGER) or read_snapshot(home / BACKUP)
+        size = audit.last_whole_line(path)
+    except OSError as error:
+        raise HomeError(f"{error.filename or home}: {error.strerror or error}; expected a folder to read") from None
     if ledger is None and size == 0:
         msg = f"{home}: nothing is recorded here yet; run: a2a-trust backfill"
         raise NoLedgerError(msg)

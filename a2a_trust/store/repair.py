@@ -42,34 +42,43 @@ def repair(home: Path) -> Repair | None:
     path = home / AUDIT
     lock = filelock.FileLock(home / LOCK, timeout=LOCK_SECONDS, mode=files.FILE_MODE)
     try:
-        lock.acquire()
+        with lock:
+            offset, rows, damage = _first_damage(path)
+            if not damage:
+                return None
+            size = path.stat().st_size
+            kept = [_set_aside(home / name) for name in (AUDIT, LEDGER, BACKUP) if (home / name).exists()]
+            with path.open("rb") as file:
+                files.replace(path, file.read(offset))
+            for name in (LEDGER, BACKUP, CACHE):
+                files.remove(home / name)
+            files.sync_folder(home)
     except filelock.Timeout:
         raise HomeBusyError(f"{home}: another process is writing to this home; try again when it is done") from None
-    with lock:
-        offset, rows, damage = _first_damage(path)
-        if not damage:
-            return None
-        size = path.stat().st_size
-        kept = [_set_aside(home / name) for name in (AUDIT, LEDGER, BACKUP) if (home / name).exists()]
-        with path.open("rb") as file:
-            files.replace(path, file.read(offset))
-        for name in (LEDGER, BACKUP, CACHE):
-            files.remove(home / name)
-        files.sync_folder(home)
     with TrustStore(home) as store:
         store.refold()
     return Repair(rows, offset, size - offset, damage, kept)
 
 
 def _first_damage(path: Path) -> tuple[int, int, str]:
-    offset, rows, head = 0, 0, audit.empty_mark().head
+    """Return the end of the sound rows, in bytes and rows, and what is wrong behind it; nothing where all is well.
+
+    A row that names another one before it than the one that stands there accuses both: the one before goes too.
+    """
+    before = offset = rows = 0
+    head = audit.empty_mark().head
     with path.open("rb") as file:
         for line in file:
+            place = f"{path}: row {rows + 1} at byte {offset}"
             try:
-                audit.check_line(line, head, f"{path}: row {rows + 1} at byte {offset}")
+                row = audit.parse_line(line, place)
+                audit.check_line(line, head, place)
             except AuditDamageError as error:
-                return offset, rows, str(error)
-            offset, rows, head = offset + len(line), rows + 1, audit.hash_line(line[:-1])
+                linked = rows == 0 or not line.endswith(b"\n") or str(error).startswith(f"{place} is damaged")
+                return (offset, rows, str(error)) if linked else (before, rows - 1, str(error))
+            del row
+            before, offset, rows = offset, offset + len(line), rows + 1
+            head = audit.hash_line(line[:-1])
     return offset, rows, ""
 
 

@@ -15,7 +15,7 @@ from a2a_trust.agents import Placed, fold_agent
 from a2a_trust.amendments import AMENDMENT_KINDS, Amendments
 from a2a_trust.errors import AuditDamageError, HomeBusyError, HomeError, PolicyError
 from a2a_trust.model import LEDGER_VERSION, ROW_VERSION, AgentRecord, AuditMark, Details, Ledger, Policy, Row
-from a2a_trust.policy import MESSAGE_SENT, STANDARD, TASK_COMPLETED
+from a2a_trust.policy import BUILT_IN, MESSAGE_SENT, STANDARD, TASK_COMPLETED
 from a2a_trust.refold import AgentFold
 from a2a_trust.store import audit, files
 from a2a_trust.store.cache import Cache
@@ -94,20 +94,23 @@ class TrustStore:
         self.cache = Cache(self.home)
         self._sync_cache(path, mark)
         self.amendments = Amendments(self._rows_of(""))
-        if ledger is None or (ledger.audit != mark):
+        behind = ledger is None or ledger.audit != mark
+        if ledger is None or behind:
             ledger = self._catch_up(path, ledger, mark)
         self.ledger = ledger
         self._agents: dict[str, AgentFold] = {}
+        if behind and mark.rows:
+            self._write_snapshot()
         if mark.rows == 0:
             self._append([_policy_row(0, 0, self._wanted or STANDARD)])
             self._write_snapshot()
         elif self._wanted is not None and self._wanted != ledger.policy:
-            msg = (
-                f"{self.home}: the home stands under policy {ledger.policy.name!r}, not {self._wanted.name!r}; "
-                f"change it with: a2a-trust policy --set {self._wanted.name}"
-            )
             self.cache.close()
-            raise PolicyError(msg)
+            wanted = self._wanted.name
+            raise PolicyError(
+                f"{self.home}: the home stands under policy {ledger.policy.name!r}, not {wanted!r}; "
+                f"change it with: a2a-trust policy --set {wanted if wanted in BUILT_IN else 'FILE'}"
+            )
 
     def _sync_cache(self, path: Path, mark: AuditMark) -> None:
         """Bring the index up to the audit log; start it anew if it is the index of another log."""
@@ -176,13 +179,16 @@ class TrustStore:
         appended until then stays.
         """
         ordered = sorted(rows, key=lambda row: row.key)
-        known_ids = self.cache.known({row.scope for row in ordered})
+        recorded = self.cache.known({row.scope for row in ordered})
         adopted = self.cache.adopted(map(adopted_id, ordered))
-        new: list[Row] = []
+        first: dict[str, Row] = {}
+        known = 0
         for row in ordered:
-            if row.id not in known_ids and adopted_id(row) not in adopted:
-                known_ids.add(row.id)
-                new.append(row)
+            if row.id in recorded or adopted_id(row) in adopted:
+                known += 1
+            else:
+                first.setdefault(row.id, row)
+        new = list(first.values())
         folded = unfolded = 0
         try:
             for part in audit.slices(new, SLICE_ROWS):
@@ -193,7 +199,7 @@ class TrustStore:
                 self._write_snapshot()
         except OSError as error:
             raise self._write_failed(error) from None
-        return Commit(folded, unfolded, len(new) - folded - unfolded, len(ordered) - len(new))
+        return Commit(folded, unfolded, len(new) - folded - unfolded, known)
 
     def set_policy(self, policy: Policy) -> bool:
         """Put the home under another policy; tell whether that changed anything. One row, then a new fold of all."""
