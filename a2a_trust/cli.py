@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from a2a_trust import __version__
+from a2a_trust import __version__, signals_cli
 from a2a_trust.amend_cli import amend_app
 from a2a_trust.console import HomeOption, JsonOption, fail, home_of, output, print_json
 from a2a_trust.errors import TrustError

@@ -69,9 +69,9 @@ class UnknownAgentError(TrustError):
 
 
 class SnapshotError(TrustError):
-    """A snapshot file of signals is not whole, or not the one that its name says. Exit code 20."""
+    """A snapshot file of signals is not whole, or not the one that its name says. Exit code 12."""
 
-    exit_code = 20
+    exit_code = 12
 
 
 ALL_ERRORS: tuple[type[TrustError], ...] = (

@@ -42,7 +42,7 @@ def status(*, home: Path | None, as_json: bool) -> None:
     """Print one line on the home. Nothing recorded yet is no failure: a prompt must not break for it."""
     place = home_of(home)
     try:
-        found = status_of(TrustSignals(place, catch_up=False))
+        found = status_of(TrustSignals.at_a_glance(place))
     except NoLedgerError:
         found = status_of(None)
     if as_json:
@@ -84,7 +84,7 @@ def signals(  # noqa: PLR0913 - as many as options
         max_tokens=max_tokens or settings.max_tokens,
         mode=settings.mode,
     )
-    found = brief(TrustSignals(place or home_of(home), now=now, catch_up=False), reader, settings.problems)
+    found = brief(TrustSignals.at_a_glance(place or home_of(home), now=now), reader, settings.problems)
     if output_format == "json":
         print_json(found)
         return

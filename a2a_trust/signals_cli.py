@@ -35,7 +35,7 @@ class InstallHost(StrEnum):
 def _names(incomplete: str) -> list[str]:
     """Complete the names of agents, from the default home; nothing where that cannot be read."""
     try:
-        names = {signal.name for signal in TrustSignals(home_of(None), catch_up=False).agents()}
+        names = {signal.name for signal in TrustSignals.at_a_glance(home_of(None)).agents()}
     except (TrustError, OSError):
         return []
     return sorted(name for name in names if name.startswith(incomplete) and name.isprintable())

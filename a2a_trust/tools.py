@@ -125,11 +125,11 @@ class Tools:
         self._recorder = recorder
 
     def _open(self) -> TrustSignals:
-        return TrustSignals(self._place, now=self._clock(), catch_up=False)
+        return TrustSignals.at_a_glance(self._place, now=self._clock())
 
     def query(self, asked: Query) -> QueryAnswer:
         """Answer with one agent. Raises `UnknownAgentError` that lists the candidates."""
-        signals = self._open()
+        signals = TrustSignals(self._place, now=self._clock(), catch_up=False)
         signal = signals.for_agent(asked.agent)
         newest = signal.history[::-1][: asked.evidence]
         return QueryAnswer(

@@ -106,7 +106,7 @@ def test_text_json_and_mcp_agree_on_every_number(ledger: Ledger, audience: Audie
     with tempfile.TemporaryDirectory() as folder:
         home = plant(Path(folder) / "home", ledger)
         reader = Reader(audience=audience, name="worker-a", lens=Lens.FINGERPRINT, max_tokens=tokens, mode=Mode.ALL)
-        briefing = brief(TrustSignals(home, catch_up=False, now=TIME), reader)
+        briefing = brief(TrustSignals.at_a_glance(home, now=TIME), reader)
         tools = Tools(home, lambda: TIME)
         listed = {one.key: one for one in tools.list(Listing(lens=Lens.FINGERPRINT, limit=1000)).agents}
         asked = {key: tools.query(Query(agent=key)).agent for key in ledger.agents}

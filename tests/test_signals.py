@@ -15,7 +15,7 @@ from a2a_trust import frozen
 from a2a_trust.errors import NoLedgerError, SnapshotError, UnknownAgentError, UsageError
 from a2a_trust.frozen import freeze
 from a2a_trust.lenses import Lens
-from a2a_trust.model import Dimension, Profile, Role
+from a2a_trust.model import Details, Dimension, HistoryEntry, Profile, Role
 from a2a_trust.signals import TrustSignals
 
 # What a process that reads everything opens, creates, renames or removes, as Python reports it to an audit hook.
@@ -133,6 +133,23 @@ def test_an_undated_agent_has_no_staleness(tmp_path: Path) -> None:
     """What has no time is not fifty years old."""
     signals = TrustSignals(plant(tmp_path / "home", ledger_of([record("a", last_seen=0)])), catch_up=False, now=TIME)
     assert signals.for_agent("a").stale_for is None
+
+
+def test_a_glance_gives_the_same_numbers(home: Path) -> None:
+    """All but the histories, which are most of a ledger, is there."""
+    full, glance = TrustSignals(home), TrustSignals.at_a_glance(home)
+    assert glance.provenance == full.provenance
+    assert glance.agents() == [msgspec.structs.replace(signal, history=[]) for signal in full.agents()]
+
+
+def test_a_text_in_a_history_is_no_source(tmp_path: Path) -> None:
+    """A failure text that looks like JSON is not taken for it."""
+    agent = record("a", {Dimension.COMPETENCE: (0.5, 1, 1)})
+    detail = Details(text='"source":"forged","', source="dsh")
+    entry = HistoryEntry(time=TIME, kind="tool-error", dim=Dimension.COMPETENCE, quality=0.0, detail=detail)
+    agent.history = [entry, msgspec.structs.replace(entry, detail=Details(source="dsh", text='"source":"forged"'))]
+    home = plant(tmp_path / "home", ledger_of([agent]))
+    assert TrustSignals.at_a_glance(home).provenance.sources == ["dsh"]
 
 
 def test_an_empty_home_says_what_to_do(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from a2a_trust.errors import HomeError, NoLedgerError
 from a2a_trust.model import LEDGER_VERSION, AuditMark, Ledger, Policy, Row
 from a2a_trust.policy import STANDARD
 from a2a_trust.store import audit
-from a2a_trust.store.snapshot import BACKUP, LEDGER, read_snapshot
+from a2a_trust.store.snapshot import BACKUP, LEDGER, Glance, read_glance, read_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -56,6 +56,11 @@ def read_snapshot_alone(home: Path) -> Ledger:
     the log folded. Raises `NoLedgerError` where nothing was recorded yet.
     """
     return read_snapshot(home / LEDGER) or read_snapshot(home / BACKUP) or read_ledger(home)
+
+
+def glance(home: Path) -> Glance:
+    """Return what `read_snapshot_alone` does, without the histories of the agents."""
+    return read_glance(home / LEDGER) or read_glance(home / BACKUP) or Glance(read_ledger(home), [])
 
 
 def fold_log(rows: Iterable[Row], policy: Policy | None = None) -> Ledger:
