@@ -45,6 +45,8 @@ class Finding(Struct, kw_only=True, array_like=True, gc=False):
     kind: str
     id: str
     time: int = 0
+    gen: int = 0
+    """Generation of the format in which it was read first: it keeps its place when the log changes format."""
     seq: int = 0
     pos: int = 0
     dim: Dimension | None = None
@@ -151,7 +153,7 @@ class LogFold:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
     def _find(self, fact: facts.Fact, finding: Finding) -> None:
-        finding.time, finding.seq = fact.time, fact.seq
+        finding.time, finding.gen, finding.seq = fact.time, self.state.header.gen, fact.seq
         self.findings.append(finding)
 
     def _find_own(self, fact: facts.Fact, what: tuple[str, str], details: Details, *, pos: int = 0) -> None:

@@ -63,7 +63,7 @@ def extract(job: Job) -> Extract:
     except LogUnreadableError as error:
         found.failed = True
         found.skips.add(error.reason, f"{job.log.path}: {error}")
-    except (OSError, ValueError, LookupError, OverflowError, MemoryError, RecursionError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever a stranger's log does to a reader, the others are read
         found.failed = True
         found.skips.add("reader-failed", f"{job.log.path}: {type(error).__name__}: {error}")
     return found

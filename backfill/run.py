@@ -236,7 +236,7 @@ class _Logs(dict[str, LogState]):
             entry = self._cache.log(session)
             if entry is None:
                 return default
-            self[session] = decode_state(entry.state)
+            self[session] = decode_state(entry.live or entry.state)
         return self[session]
 
 
@@ -250,7 +250,7 @@ def attribute(cache: Cache, extracts: list[Extract]) -> tuple[list[Row], list[Lo
     entries: dict[str, LogEntry] = {}
     for done in extracts:
         log = logs[done.job.session]
-        made, waiting = attribution.rows(log, [*log.parked, *done.findings])
+        made, waiting = attribution.rows(log, _with_earlier(cache, log, done.findings))
         torn, torn_waiting = attribution.rows(log, done.torn_findings)
         rows += made + torn
         entry = _entry(done, attribution, waiting)
@@ -269,6 +269,19 @@ def attribute(cache: Cache, extracts: list[Extract]) -> tuple[list[Row], list[Lo
             )
             pending.append(entry.session)
     return rows, list(entries.values())
+
+
+def _with_earlier(cache: Cache, log: LogState, findings: list[Finding]) -> list[Finding]:
+    """Return new findings and those that wait since earlier readings; the earlier one of two about one event.
+
+    They are looked up in what is remembered, since a log that is read from its start again has forgotten them.
+    """
+    entry = cache.log(log.header.session)
+    earlier = decode_state(entry.state).parked if entry else []
+    found: dict[tuple[str, str, str, str | None], Finding] = {}
+    for finding in (*earlier, *log.parked, *findings):
+        found.setdefault((finding.id, finding.kind, finding.actor, finding.details.message), finding)
+    return list(found.values())
 
 
 def _role(attribution: Attribution, log: LogState) -> str:
@@ -295,4 +308,5 @@ def _entry(done: Extract, attribution: Attribution, waiting: list[Finding]) -> L
         waiting=len(waiting),
         cursor=done.cursor,
         state=msgspec.msgpack.encode(state),
+        live=done.live,
     )

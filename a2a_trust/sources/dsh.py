@@ -64,6 +64,8 @@ class _Cursor(Struct, array_like=True):
     clock: int = 0
     tail: bytes = b""
     raw: bool = False
+    rest: bytes = b""
+    """Begin of a line that the next frame goes on with. The harness ends frames with lines; other writers may not."""
     foreign: bool = False
     """Behind the header of another session: two logs in one file."""
 
@@ -257,6 +259,7 @@ class _LogReader:
             file.seek(0)
             cursor = _read_header(self._log, file)
         self._cursor = cursor
+        self._seeking = cursor.cut is None
         self._reading = Reading(header=cursor.header, cursor=b"", restarted=restarted)
         file.seek(cursor.offset)
         if cursor.raw:
@@ -271,17 +274,43 @@ class _LogReader:
     # ------------------------------------------------------------------ bytes to lines
 
     def _read_frames(self, file: BinaryIO) -> None:
-        reading, start = self._reading, self._cursor.offset
-        for piece in zstd_frames.walk(file, start, runs=True):
-            if piece.damage:
-                place = f"{self._log.path}: frame at byte {piece.start}: {piece.damage}"
-                reading.skips.add("damaged-frame", place)
-            if piece.last:
-                reading.bytes_read = piece.end - start
-                self._commit(file, piece.start)
-                self._take(piece.content[: piece.content.rfind(b"\n") + 1], reading.torn_facts)
-            else:
-                self._take(piece.content, reading.facts)
+        cursor, reading, start = self._cursor, self._reading, self._cursor.offset
+        offset = start
+        if cursor.cut is None:
+            # A seed and the mark behind it stand in one frame, so frames are taken one by one until it was met.
+            for piece in zstd_frames.walk(file, offset):
+                self._take_piece(piece, file)
+                offset = piece.end
+                reading.bytes_read = offset - start
+                if piece.last:
+                    return
+                if not self._seeking:
+                    break
+            file.seek(offset)
+        for piece in zstd_frames.walk(file, offset, runs=True):
+            self._take_piece(piece, file)
+            reading.bytes_read = piece.end - start
+
+    def _take_piece(self, piece: zstd_frames.Piece, file: BinaryIO) -> None:
+        cursor, reading = self._cursor, self._reading
+        if piece.damage:
+            reading.skips.add("damaged-frame", f"{self._log.path}: frame at byte {piece.start}: {piece.damage}")
+            if not piece.last:
+                cursor.rest = b""
+        content = cursor.rest + piece.content
+        whole = content.rfind(b"\n") + 1
+        if not piece.last:
+            cursor.rest = content[whole:]
+            self._take(content[:whole], reading.facts)
+            return
+        self._commit(file, piece.start)
+        unsure, used = cursor.cut is None, reading.used
+        self._take(content[:whole], reading.torn_facts)
+        if unsure:
+            # As long as a seed is torn it is not known where it ends.
+            reading.inherited += reading.used - used
+            reading.used = used
+            reading.torn_facts.clear()
 
     def _read_raw(self, file: BinaryIO) -> None:
         reading, start = self._reading, self._cursor.offset
@@ -339,6 +368,7 @@ class _LogReader:
             else:
                 reading.irrelevant += 1
         cursor.lines = before + len(lines)
+        self._seeking = cursor.cut is None
 
     def _take_event(self, event: dsh_lines.AnyLine, into: list[facts.AnyFact]) -> str:
         """Add the facts of an event, and tell what its line was good for."""
@@ -352,13 +382,12 @@ class _LogReader:
         clocked = type(event) in dsh_lines.CLOCKED
         if clocked and type(event.time) is int and event.time > cursor.clock and _is_time(event.time):
             cursor.clock = event.time
-        if cursor.header.seeded and isinstance(event, dsh_lines.EndSeed) and event.inherited:
-            # The harness writes a seed and the boundary behind it in one batch, boundaries of the parent included:
-            # in one reading the last boundary counts, and what stands before it is a copy.
+        if self._seeking and isinstance(event, dsh_lines.EndSeed) and event.inherited:
+            # Marks of the parent may stand in the seed: in one batch the last mark counts, and what is before it is a
+            # copy. A mark in a later batch takes nothing back.
             reading = self._reading
             reading.inherited += reading.used
             reading.used = reading.undated = 0
-            reading.facts.clear()
             into.clear()
             cursor.cut = event.seq + 1
             return _INHERITED

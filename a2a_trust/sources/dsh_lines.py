@@ -434,8 +434,8 @@ def _salvage(line: bytes) -> list[AnyLine]:
         msg = "malformed-line"
         raise LineError(msg) from None
     events: list[AnyLine] = []
-    for record in records:
-        tag = record.get("type") if isinstance(record, dict) else None
+    tags = [record.get("type") if isinstance(record, dict) else None for record in records]
+    for record, tag in zip(records, tags, strict=True):
         if not isinstance(tag, str) or tag not in _TAGS:
             continue
         try:
@@ -443,7 +443,7 @@ def _salvage(line: bytes) -> list[AnyLine]:
         except (msgspec.ValidationError, RecursionError):
             msg = "wrong-shape"
             raise LineError(msg) from None
-    if not events and not all(isinstance(record, dict) and record.get("type") in _IRRELEVANT for record in records):
+    if not events and not all(isinstance(tag, str) and tag in _IRRELEVANT for tag in tags):
         msg = "wrong-shape"
         raise LineError(msg)
     return events

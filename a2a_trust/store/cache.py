@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from a2a_trust.store.audit import Placement
 
 CACHE = "cache.sqlite"
-_LAYOUT = 2
+_LAYOUT = 3
 _SCHEMA = """
 CREATE TABLE stamp (rows INTEGER NOT NULL, bytes INTEGER NOT NULL, head TEXT NOT NULL);
 CREATE TABLE row (
@@ -30,7 +30,8 @@ CREATE INDEX row_subject ON row (subject, offset);
 CREATE TABLE log (
     session TEXT PRIMARY KEY, source TEXT NOT NULL, parent TEXT NOT NULL, path TEXT NOT NULL, gen INTEGER NOT NULL,
     size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, rules INTEGER NOT NULL,
-    lines INTEGER NOT NULL, role TEXT NOT NULL, waiting INTEGER NOT NULL, cursor BLOB NOT NULL, state BLOB NOT NULL
+    lines INTEGER NOT NULL, role TEXT NOT NULL, waiting INTEGER NOT NULL, cursor BLOB NOT NULL, state BLOB NOT NULL,
+    live BLOB NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE copy (path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, lines INTEGER NOT NULL)
     WITHOUT ROWID;
@@ -60,6 +61,9 @@ class LogEntry(NamedTuple):
     """Findings whose actor is not known yet."""
     cursor: bytes
     state: bytes
+    """What is known up to the cursor."""
+    live: bytes
+    """What is known up to the end, where whole lines stand behind the cursor; else empty."""
 
 
 _FIELDS = ", ".join(LogEntry._fields)
