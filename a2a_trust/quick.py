@@ -73,6 +73,8 @@ def signals(  # noqa: PLR0913 - as many as options
 
         print_text(write_frozen(home_of(home), freeze))
         return
+    if place is not None and not place.is_file():
+        raise UsageError(f"{place}: no such snapshot file; make one with: a2a-trust signals --freeze {place}")
     if audience == Audience.TEAMMATE and not name:
         raise UsageError("--for teammate needs --name: whose profile is wanted")
     settings = read_settings(home_of(home), os.environ)

@@ -107,8 +107,7 @@ class TrustSignals:
         self._frozen: Frozen | None = frozen
         self._ledger = ledger
         self._agents: Mapping[str, AgentRecord] = ledger.agents
-        self.policy: Policy = ledger.policy
-        self.provenance = Provenance(
+        self._provenance = Provenance(
             home=home,
             snapshot=frozen.name if frozen else None,
             policy=ledger.policy.name,
@@ -137,8 +136,18 @@ class TrustSignals:
         found = glance(place)
         signals = cls(place, found.ledger, now=now)
         if found.sources:
-            signals.provenance = replace(signals.provenance, sources=found.sources)
+            signals._provenance = replace(signals.provenance, sources=found.sources)
         return signals
+
+    @property
+    def policy(self) -> Policy:
+        """The policy under which the numbers stand."""
+        return self._ledger.policy
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the numbers come from."""
+        return self._provenance
 
     @property
     def log_bytes(self) -> int:
@@ -221,7 +230,8 @@ class TrustSignals:
             recurring=record.stats.sessions >= RECURS,
             dimensions={dim: self._dimension(record, dim) for dim in DIMENSIONS},
             total=total(record.trust, self.policy),
-            stats=record.stats,
+            # The one part of a signal that could be changed: a reader who does changes a copy.
+            stats=replace(record.stats, unattributable=dict(record.stats.unattributable)),
             first_seen=record.first_seen,
             last_seen=record.last_seen,
             stale_for=max(0, self.provenance.now - record.last_seen) if record.last_seen > 0 else None,

@@ -158,6 +158,8 @@ def mcp(
         raise UsageError(f"{error}; install it with: pip install 'a2a-trust[mcp]'") from None
     if observer is not None and not allow_feedback:
         raise UsageError("--observer needs --allow-feedback: without it nothing is recorded")
+    if place is not None and not place.is_file():
+        raise UsageError(f"{place}: no such snapshot file; make one with: a2a-trust signals --freeze {place}")
     if place is not None and allow_feedback:
         raise UsageError(f"{place}: a snapshot file takes no ratings; leave out --allow-feedback, or the file")
     mcp_server.serve(place or home_of(home), allow_feedback=allow_feedback, observer=observer)

@@ -201,6 +201,13 @@ def test_a_frozen_run_reads_its_file(home: Path, tmp_path: Path) -> None:
     assert found == {**live, "provenance": {key: live["provenance"][key] for key in found["provenance"]}}
 
 
+@pytest.mark.parametrize("command", ["signals", "mcp"])
+def test_a_snapshot_file_that_is_not_there_is_told(home: Path, tmp_path: Path, command: str) -> None:
+    """It is not taken for an empty home."""
+    done = run(home, command, str(tmp_path / "run.json"))
+    assert (done.returncode, b"no such snapshot file" in done.stderr) == (2, True)
+
+
 def test_the_status_is_one_line(home: Path) -> None:
     """How much is known, how new it is, and who is worst."""
     line = run(home, "status").stdout.decode()

@@ -135,6 +135,19 @@ def test_an_undated_agent_has_no_staleness(tmp_path: Path) -> None:
     assert signals.for_agent("a").stale_for is None
 
 
+def test_what_was_given_cannot_change_what_will_be(home: Path) -> None:
+    """Whoever changes a signal that can be changed changes a copy; the rest cannot be."""
+    signals = TrustSignals(home)
+    before = signals.for_agent("researcher")
+    before.stats.tool_calls += 1
+    before.stats.unattributable["mine"] = 1
+    before.history.clear()
+    assert signals.for_agent("researcher") == TrustSignals(home).for_agent("researcher")
+    for name in ("policy", "provenance"):
+        with pytest.raises(AttributeError):
+            setattr(signals, name, None)
+
+
 def test_a_glance_gives_the_same_numbers(home: Path) -> None:
     """All but the histories, which are most of a ledger, is there."""
     full, glance = TrustSignals(home), TrustSignals.at_a_glance(home)
