@@ -75,7 +75,7 @@ def _answer(data: bytes, place: Path, environ: Mapping[str, str], max_tokens: in
         return Answer(b"", [])
     settings = read_settings(place, environ)
     reader = Reader(name=event.agent_type, mode=settings.mode, max_tokens=max_tokens or settings.max_tokens)
-    briefing = brief(TrustSignals.at_a_glance(place), reader, settings.problems, fold_bytes=FOLD_BYTES)
+    briefing = brief(TrustSignals.at_a_glance(place, fold=False), reader, settings.problems, fold_bytes=FOLD_BYTES)
     if not briefing.text:
         return Answer(b"", briefing.problems)
     context = Context(hook_event_name=event.hook_event_name, additional_context=briefing.text)

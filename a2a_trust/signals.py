@@ -125,15 +125,15 @@ class TrustSignals:
         )
 
     @classmethod
-    def at_a_glance(cls, place: Path, *, now: int | None = None) -> Self:
+    def at_a_glance(cls, place: Path, *, now: int | None = None, fold: bool = True) -> Self:
         """Open the newest whole snapshot of a home as it is, without histories, in a few milliseconds.
 
-        The numbers are those of the snapshot, which under a busy writer lags seconds behind the audit log. A snapshot
-        file is opened as ever. Raises what opening does.
+        The numbers are those of the snapshot, which under a busy writer lags seconds behind the audit log. Without
+        `fold`, a home that has none counts as empty. A snapshot file is opened as ever. Raises what opening does.
         """
         if place.is_file():
             return cls(place, now=now)
-        found = glance(place)
+        found = glance(place, fold=fold)
         signals = cls(place, found.ledger, now=now)
         if found.sources:
             signals._provenance = replace(signals.provenance, sources=found.sources)

@@ -32,7 +32,7 @@ class InstallHost(StrEnum):
     CLAUDE_CODE = "claude-code"
 
 
-def _names(incomplete: str) -> list[str]:
+def complete_names(incomplete: str) -> list[str]:
     """Complete the names of agents, from the default home; nothing where that cannot be read."""
     try:
         names = {signal.name for signal in TrustSignals.at_a_glance(home_of(None)).agents()}
@@ -75,7 +75,7 @@ def signals(
     home: HomeOption = None,
     audience: Annotated[Audience, typer.Option("--for", help="Who is going to read it.")] = Audience.LEAD,
     name: Annotated[
-        str | None, typer.Option("--name", help="The reader's own name or fingerprint.", autocompletion=_names)
+        str | None, typer.Option("--name", help="The reader's own name or fingerprint.", autocompletion=complete_names)
     ] = None,
     agents: Annotated[
         str | None, typer.Option("--agents", metavar="A,B", help="Only the agents that could be chosen.")

@@ -18,6 +18,7 @@ from a2a_trust.model import (
     Stats,
 )
 from a2a_trust.policy import STANDARD
+from a2a_trust.store.audit import hash_line
 from a2a_trust.store.snapshot import LEDGER, encode_ledger
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def record(
     )
 
 
-def ledger_of(records: Iterable[AgentRecord], audit_bytes: int = 1) -> Ledger:
-    """A ledger with these agents, standing on so many bytes of audit log."""
+def ledger_of(records: Iterable[AgentRecord], audit_bytes: int = 2) -> Ledger:
+    """A ledger with these agents, standing on one row of so many bytes."""
     agents = {one.fingerprint: one for one in records}
     newest = max((one.last_seen for one in agents.values()), default=0)
     return Ledger(
@@ -64,13 +65,19 @@ def ledger_of(records: Iterable[AgentRecord], audit_bytes: int = 1) -> Ledger:
         updated_at=newest,
         agents=agents,
         policy=STANDARD,
-        audit=AuditMark(rows=1, bytes=audit_bytes),
+        audit=AuditMark(rows=1, bytes=audit_bytes, head=hash_line(_row(audit_bytes))),
     )
 
 
+def _row(size: int) -> bytes:
+    """A row of so many bytes, its newline left out: a reader of snapshots looks at no more of it than its hash."""
+    return b"x" * (size - 1)
+
+
 def plant(home: Path, ledger: Ledger) -> Path:
-    """Put a ledger where a home has it."""
+    """Put a ledger where a home has it, and beside it the row that it stands on."""
     home.mkdir(exist_ok=True)
+    (home / "audit.jsonl").write_bytes(_row(ledger.audit.bytes) + b"\n")
     (home / LEDGER).write_bytes(encode_ledger(ledger))
     return home
 

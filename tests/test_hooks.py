@@ -81,6 +81,20 @@ def test_an_empty_home_is_silent(tmp_path: Path) -> None:
     assert (found.output, found.remarks) == (b"", [])
 
 
+def test_a_log_without_a_snapshot_is_not_waited_for(home: Path) -> None:
+    """Folding a whole log takes as long as the log is: the session goes on without it."""
+    (home / "ledger.json").unlink()
+    found = answer(b'{"hook_event_name": "SessionStart"}', home, {})
+    assert (found.output, found.remarks) == (b"", [])
+
+
+def test_a_snapshot_of_another_log_is_remarked(home: Path) -> None:
+    """Numbers that nobody could prove are not told."""
+    (home / "audit.jsonl").write_bytes(b"y\n")
+    found = answer(b'{"hook_event_name": "SessionStart"}', home, {})
+    assert (found.output, len(found.remarks)) == (b"", 1)
+
+
 @pytest.mark.parametrize("environ", [{"A2A_TRUST_INJECTION": "off"}])
 def test_off_is_silent(home: Path, environ: dict[str, str]) -> None:
     """The user's word counts."""
@@ -103,8 +117,8 @@ def test_no_input_fails_a_session(data: bytes, tmp_path_factory: pytest.TempPath
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"version":1}', b"[" * 100_000])
 def test_no_broken_home_fails_a_session(tmp_path: Path, content: bytes) -> None:
     """A ledger that is no ledger is as good as none."""
-    (tmp_path / "ledger.json").write_bytes(content)
-    (tmp_path / "config.toml").write_bytes(content)
+    for name in ("ledger.json", "audit.jsonl", "config.toml"):
+        (tmp_path / name).write_bytes(content)
     assert answer(b'{"hook_event_name": "SessionStart"}', tmp_path, {}).output == b""
 
 

@@ -85,7 +85,7 @@ class Cache:
         try:
             return self._connect()
         except sqlite3.Error:
-            self._delete()
+            self._remove()
             return self._connect()
 
     def _connect(self) -> sqlite3.Connection:
@@ -111,7 +111,12 @@ class Cache:
         db.execute("INSERT INTO stamp VALUES (0, 0, ?)", (NO_HEAD,))
         db.execute(f"PRAGMA user_version={_LAYOUT}")
 
-    def _delete(self) -> None:
+    def delete(self) -> None:
+        """Close the file and remove it: it was found to be broken."""
+        self._db.close()
+        self._remove()
+
+    def _remove(self) -> None:
         for suffix in ("", "-journal", "-wal", "-shm"):
             self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from a2a_trust.model import AgentRecord, AuditMark, Dimension, DimensionTrust, Ledger, Policy, Profile, Stats
 from a2a_trust.store import files
+from a2a_trust.store.audit import plain_floats
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +58,7 @@ _GLANCE = msgspec.json.Decoder(_Ledger)
 
 def encode_ledger(ledger: Ledger) -> bytes:
     """Return the ledger as its file holds it."""
-    return _ENCODER.encode(ledger) + b"\n"
+    return plain_floats(_ENCODER.encode(ledger)) + b"\n"
 
 
 def write_snapshot(home: Path, ledger: Ledger) -> None:

@@ -6,6 +6,7 @@ fails in between, the next opening finds the rows and goes on from there. What a
 
 from __future__ import annotations
 
+import sqlite3
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import filelock
@@ -18,7 +19,7 @@ from a2a_trust.model import LEDGER_VERSION, ROW_VERSION, AgentRecord, AuditMark,
 from a2a_trust.policy import BUILT_IN, MESSAGE_SENT, STANDARD, TASK_COMPLETED
 from a2a_trust.refold import AgentFold
 from a2a_trust.store import audit, files
-from a2a_trust.store.cache import Cache
+from a2a_trust.store.cache import CACHE, Cache
 from a2a_trust.store.reader import AUDIT, POLICY_KIND
 from a2a_trust.store.snapshot import BACKUP, LEDGER, read_snapshot, write_snapshot
 
@@ -53,6 +54,7 @@ class TrustStore:
         self.recovery: audit.Recovery | None = None
         """What had to be set aside when the home was opened."""
         self._wanted = policy
+        self._cache_remade = False
         self._lock = filelock.FileLock(home / LOCK, timeout=lock_seconds, mode=files.FILE_MODE)
 
     # ------------------------------------------------------------------ opening
@@ -68,7 +70,7 @@ class TrustStore:
         except OSError as error:
             raise _home_error(self.home, error) from None
         try:
-            self._open()
+            self._open_twice()
         except OSError as error:
             self._lock.release()
             raise _home_error(self.home, error) from None
@@ -80,15 +82,32 @@ class TrustStore:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.cache.close()
+        broken = isinstance(error, sqlite3.DatabaseError)
+        if broken:
+            self.cache.delete()
+        else:
+            self.cache.close()
         self._lock.release()
+        if broken:
+            raise HomeError(
+                f"{self.home / CACHE}: {error}; it was removed and will be made anew: run the command again"
+            ) from None
+
+    def _open_twice(self) -> None:
+        """Open the home; where the cache turns out to be broken, without it, since it can be made anew."""
+        try:
+            self._open()
+        except sqlite3.DatabaseError:
+            self._cache_remade = True
+            self.cache.delete()
+            self._open()
 
     def _open(self) -> None:
         path = self.home / AUDIT
         for name in LEFTOVERS:
             # Only the holder of the lock makes these, and the lock is ours: whoever left them is dead.
             files.remove(self.home / name)
-        ledger = _best_snapshot(self.home, path)
+        ledger = _best_snapshot(self.home)
         mark, self.recovery = audit.recover_tail(path, ledger.audit if ledger else audit.empty_mark())
         self._writer = audit.AuditWriter(path, mark)
         self.cache = Cache(self.home)
@@ -179,18 +198,9 @@ class TrustStore:
         appended until then stays.
         """
         ordered = sorted(rows, key=lambda row: row.key)
-        recorded = self.cache.known({row.scope for row in ordered})
-        adopted = self.cache.adopted(map(adopted_id, ordered))
-        first: dict[str, Row] = {}
-        known = 0
-        for row in ordered:
-            if row.id in recorded or adopted_id(row) in adopted:
-                known += 1
-            else:
-                first.setdefault(row.id, row)
-        new = list(first.values())
         folded = unfolded = 0
         try:
+            new, known = self._new_rows(ordered)
             for part in audit.slices(new, SLICE_ROWS):
                 placed = self._append(part)
                 folded += sum(row.quality is not None for row, _ in placed)
@@ -199,7 +209,28 @@ class TrustStore:
                 self._write_snapshot()
         except OSError as error:
             raise self._write_failed(error) from None
+        except sqlite3.DatabaseError as error:
+            if self._cache_remade:
+                raise HomeError(f"{self.home / CACHE}: {error}; remove the file and run the command again") from None
+            self._cache_remade = True
+            self.cache.delete()
+            self._open()
+            return self.commit(ordered)
         return Commit(folded, unfolded, len(new) - folded - unfolded, known)
+
+    def _new_rows(self, ordered: Iterable[Row]) -> tuple[list[Row], int]:
+        """Return the rows that are not recorded yet, each id once, and how many of the others are."""
+        rows = list(ordered)
+        recorded = self.cache.known({row.scope for row in rows})
+        adopted = self.cache.adopted(map(adopted_id, rows))
+        first: dict[str, Row] = {}
+        known = 0
+        for row in rows:
+            if row.id in recorded or adopted_id(row) in adopted:
+                known += 1
+            else:
+                first.setdefault(row.id, row)
+        return list(first.values()), known
 
     def set_policy(self, policy: Policy) -> bool:
         """Put the home under another policy; tell whether that changed anything. One row, then a new fold of all."""
@@ -349,11 +380,14 @@ def _home_error(home: Path, error: OSError) -> HomeError:
     return HomeError(f"{error.filename or home}: {error.strerror or error}; the home must be a folder you may write to")
 
 
-def _best_snapshot(home: Path, path: Path) -> Ledger | None:
-    """Return the newest snapshot that stands on this audit log: the current one, else the one before."""
-    snapshots = [snapshot for name in (LEDGER, BACKUP) if (snapshot := read_snapshot(home / name)) is not None]
-    for snapshot in snapshots:
-        if audit.stands_on(path, snapshot.audit):
+def _best_snapshot(home: Path) -> Ledger | None:
+    """Return the snapshot, or the one before where it is missing or no ledger.
+
+    Whether it stands on the audit log is checked by recovery: one that does not is a sign that rows were lost or
+    edited, and never a reason to look for an older one that does.
+    """
+    for name in (LEDGER, BACKUP):
+        snapshot = read_snapshot(home / name)
+        if snapshot is not None:
             return snapshot
-    # A snapshot that stands on rows which are gone is evidence of damage: let recovery name it.
-    return snapshots[0] if snapshots else None
+    return None
