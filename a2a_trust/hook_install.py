@@ -45,7 +45,8 @@ def settings_path(environ: Mapping[str, str]) -> Path:
 
 def hook_command(home: Path | None) -> str:
     """Return the command for the host's shell: by its full path, as the host may have another search path."""
-    found = shutil.which("a2a-trust")
+    beside = Path(sys.executable).parent / "a2a-trust"
+    found = str(beside) if beside.exists() else shutil.which("a2a-trust")
     words = [str(Path(found).absolute())] if found else [sys.executable, "-m", "a2a_trust"]
     words += ["hook", "claude-code"]
     words += ["--home", str(home.expanduser().absolute())] if home else []

@@ -91,6 +91,19 @@ def test_where_types_do_not_recur_rows_are_by_the_lens_that_does(tmp_path: Path)
     assert all(signal.dimensions == by_name[signal.key].dimensions for signal in briefing.agents)
 
 
+@pytest.mark.parametrize("lens", list(Lens))
+def test_every_lens_gives_the_numbers_of_the_list(tmp_path_factory: pytest.TempPathFactory, lens: Lens) -> None:
+    """Whatever the key, a row, the JSON beside it and the MCP answer hold the same numbers."""
+    home = tmp_path_factory.getbasetemp() / "every-lens"
+    if not home.exists():
+        ingest(home, FIXTURES / "a-team")
+    listed = {one.key: one for one in Tools(home, lambda: TIME).list(Listing(lens=lens)).agents}
+    briefing = brief(TrustSignals.at_a_glance(home, now=TIME), Reader(lens=lens, max_tokens=2000))
+    assert briefing.shown
+    for signal in briefing.agents:
+        assert (signal.dimensions, signal.stats) == (listed[signal.key].dimensions, listed[signal.key].stats)
+
+
 def test_a_log_too_long_to_fold_is_told(tmp_path: Path) -> None:
     """In a hurry, rows are agent types although these do not recur."""
     agents = [record("a", SOME, description=str(number), sessions=1, last_seen=TIME + number) for number in range(3)]

@@ -149,6 +149,9 @@ def test_resources_hold_the_same_answers(home: Path) -> None:
         agent = await client.read_resource(f"trust://agents/{key}")
         assert [str(one.uri) for one in listed.resources] == ["trust://agents"]
         assert [one.uri_template for one in templates.resource_templates] == ["trust://agents/{fingerprint}"]
+        schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+        jsonschema.validate(json.loads(agents.contents[0].text), schemas["trust_list"])
+        jsonschema.validate(json.loads(agent.contents[0].text), schemas["trust_query"])
         return json.loads(agents.contents[0].text), json.loads(agent.contents[0].text), key
 
     agents, agent, key = ask(home, question)
