@@ -179,7 +179,7 @@ def _newest_first(signals: Sequence[Signal]) -> Iterator[Signal]:
 
 def _names(signals: Sequence[Signal], lens: Lens) -> dict[str, str]:
     """Return a safe name for each key; those that would read the same get the start of their fingerprint."""
-    raw = {signal.key: signal.name if lens is Lens.FINGERPRINT else signal.key for signal in signals if signal.samples}
+    raw = {signal.key: signal.name for signal in signals if signal.samples}
     plain = {key: safe_name(name) for key, name in raw.items()}
     often = Counter(plain.values())
     room = NAME_CHARS - NAMESAKE_DIGITS - 1

@@ -6,6 +6,7 @@ Never imports Typer or Rich. Results go to standard output, everything else to s
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 
+_CONTROLS = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _ENCODER = msgspec.json.Encoder(order=None)
 
 
@@ -37,7 +39,10 @@ def print_text(text: str) -> None:
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any struct
     """Print a struct as indented JSON."""
-    sys.stdout.buffer.write(msgspec.json.format(_ENCODER.encode(value), indent=2) + b"\n")
+    text = msgspec.json.format(_ENCODER.encode(value), indent=2).decode()
+    # Such characters can stand in strings only, where JSON knows them by their codes: none reaches a terminal.
+    text = _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    sys.stdout.buffer.write(text.encode() + b"\n")
     sys.stdout.buffer.flush()
 
 

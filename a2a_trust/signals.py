@@ -17,11 +17,20 @@ from a2a_trust.frozen import Frozen, read_frozen
 from a2a_trust.lenses import RECURS, Lens, default_lens, fold_by, recurring_shares
 from a2a_trust.model import DIMENSIONS, AgentRecord, Dimension, HistoryEntry, Ledger, Policy, Profile, Role, Row, Stats
 from a2a_trust.reputation import confidence, interval, total
-from a2a_trust.store.reader import glance, read_all_rows, read_ledger, read_rows_of, read_snapshot_alone
+from a2a_trust.store.reader import (
+    glance,
+    read_all_rows,
+    read_amendments,
+    read_ledger,
+    read_rows_of,
+    read_snapshot_alone,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from a2a_trust.amendments import Amendments
 
 PREFIX_LENGTH = 4
 """Characters of a fingerprint from which on it may be given as a prefix."""
@@ -167,7 +176,7 @@ class TrustSignals:
         if lens is Lens.FINGERPRINT:
             return self.agents()
         records = self._frozen.body.lenses[lens] if self._frozen else fold_by(lens, self.rows(), self.policy)
-        return [self._signal(key, record) for key, record in sorted(records.items())]
+        return [replace(self._signal(key, record), name=key) for key, record in sorted(records.items())]
 
     def default_lens(self) -> Lens:
         """Return the lens under which most of the evidence stands on keys that come back."""
@@ -190,7 +199,8 @@ class TrustSignals:
         if not found and len(wanted) >= PREFIX_LENGTH:
             found = [key for key in self._agents if key.startswith(wanted.lower())]
         if not found:
-            close = [record.profile.name for record in self._agents.values() if wanted.lower() in record.profile.name]
+            names = [record.profile.name for record in self._agents.values()]
+            close = [name for name in names if wanted.lower() in name.lower()]
             hint = f"; did you mean {', '.join(sorted(set(close))[:5])}?" if close else "; see: a2a-trust show"
             prefix = f"of at least {PREFIX_LENGTH} characters" if len(wanted) < PREFIX_LENGTH else "of a fingerprint"
             raise UnknownAgentError(f"no agent is named {wanted!r}, and it is no start {prefix}{hint}")
@@ -202,6 +212,11 @@ class TrustSignals:
     def namesakes(self, signal: Signal) -> list[Signal]:
         """Return the agent types that share a name with another fingerprint."""
         return [other for other in self.agents() if other.name == signal.name and other.key != signal.key]
+
+    def amendments(self) -> Amendments:
+        """Return what people said about rows after the fact. Raises `UsageError` for a snapshot file."""
+        self._need_log()
+        return read_amendments(self._home)
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows of the audit log in the order of the file. Raises `UsageError` for a snapshot file."""

@@ -74,7 +74,9 @@ def explain(signals: TrustSignals, signal: Signal, wanted: str | None, home: Pat
         if len(dims) != 1:
             raise UsageError(f"{wanted!r} is no dimension; there are {', '.join(DIMENSIONS)}")
     folded = [
-        (row, quality) for row, quality in resolve(signals.rows_of(signal.key), signals.policy) if quality is not None
+        (row, quality)
+        for row, quality in resolve(signals.rows_of(signal.key), signals.policy, signals.amendments())
+        if quality is not None
     ]
     needed = [row for row, _ in folded if row.dim in dims]
     logs = _locate(needed, home)
@@ -142,7 +144,7 @@ def _locate(rows: Iterable[Row], home: Path) -> dict[tuple[str, int], _Log]:
             continue
         for candidates in source.discover(Path(entry.path).parent, Skips()):
             for candidate in candidates:
-                if candidate.gen == gen:
+                if candidate.gen == gen and (log.path is None or candidate.path == entry.path):
                     try:
                         log.path, log.places = candidate.path, source.locate(candidate, seqs)
                     except LogUnreadableError:

@@ -72,7 +72,7 @@ def read_snapshot(path: Path) -> Ledger | None:
         return _DECODER.decode(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
