@@ -68,7 +68,7 @@ def freeze(home: Path, path: Path) -> str:
     }
     body = _ENCODER.encode(Body(home=str(home), ledger=ledger, lenses=lenses))
     digest = hashlib.sha256(body).hexdigest()
-    name = f"signals-{ledger.audit.rows}-{digest[:NAME_DIGITS]}"
+    name = _name(ledger, digest)
     data = _ENCODER.encode(
         _File(format=FORMAT, version=VERSION, name=name, sha256=digest, body=msgspec.Raw(body)),
     )
@@ -82,6 +82,10 @@ def freeze(home: Path, path: Path) -> str:
     return name
 
 
+def _name(ledger: Ledger, digest: str) -> str:
+    return f"signals-{ledger.audit.rows}-{digest[:NAME_DIGITS]}"
+
+
 def read_frozen(path: Path) -> Frozen:
     """Open a snapshot file. Raises `SnapshotError` where it is none, or not the one that its digest names."""
     try:
@@ -90,12 +94,15 @@ def read_frozen(path: Path) -> Frozen:
         if not known:
             raise SnapshotError(f"{path}: format {found.format} {found.version}, not {FORMAT} {VERSION}")
         digest = hashlib.sha256(found.body).hexdigest()
-        if digest != found.sha256 or not found.name.endswith(f"-{digest[:NAME_DIGITS]}"):
+        if digest != found.sha256:
             raise SnapshotError(
-                f"{path}: the content has the digest {digest[:NAME_DIGITS]}, not {found.sha256[:NAME_DIGITS]} "
-                f"of {found.name}: it was altered; freeze the home again"
+                f"{path}: the content has the digest {digest[:NAME_DIGITS]}, not {found.sha256[:NAME_DIGITS]}: "
+                "it was altered; freeze the home again"
             )
-        return Frozen(name=found.name, body=msgspec.json.decode(found.body, type=Body))
+        body = msgspec.json.decode(found.body, type=Body)
+        if found.name != _name(body.ledger, digest):
+            raise SnapshotError(f"{path}: its name is {_name(body.ledger, digest)}, not {found.name}: it was altered")
+        return Frozen(name=found.name, body=body)
     except OSError as error:
         raise SnapshotError(f"{path}: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
