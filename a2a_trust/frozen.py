@@ -16,6 +16,7 @@ from a2a_trust.errors import SnapshotError
 from a2a_trust.lenses import Lens, fold_by
 from a2a_trust.model import AgentRecord, Ledger
 from a2a_trust.store import files
+from a2a_trust.store.audit import plain_floats
 from a2a_trust.store.reader import fold_log, read_all_rows
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def freeze(home: Path, path: Path) -> str:
     lenses: dict[Lens, dict[str, AgentRecord]] = {
         lens: fold_by(lens, rows, ledger.policy) for lens in Lens if lens is not Lens.FINGERPRINT
     }
-    body = _ENCODER.encode(Body(home=str(home), ledger=ledger, lenses=lenses))
+    body = plain_floats(_ENCODER.encode(Body(home=str(home), ledger=ledger, lenses=lenses)))
     digest = hashlib.sha256(body).hexdigest()
     name = _name(ledger, digest)
     data = _ENCODER.encode(

@@ -94,6 +94,8 @@ def walk(file: _Readable, offset: int, *, runs: bool = False) -> Iterator[Piece]
         except FrameError as error:
             damage = str(error)
         following = next_frame(data, place + 1) if damage or ended or len(data) - place > _FRAME_LIMIT else None
+        if following is None and damage and ended:
+            following = _torn_frame(data, place + 1)
         if following is not None:
             yield Piece(offset + place, offset + following, b"", damage or "its length is wrong")
             place = following
@@ -215,6 +217,19 @@ def _stream(data: bytes, limit: int, *, torn: bool = False) -> bytes:
         if not torn:
             raise FrameError(str(error)) from None
     return b"".join(parts)
+
+
+def _torn_frame(data: bytes, start: int) -> int | None:
+    """Return where a last, torn frame begins behind a damaged place: a magic number and content that can be read."""
+    place = data.find(MAGIC, start)
+    while place >= 0:
+        try:
+            if frame_at(data, place) is None and decode_torn(data[place:]):
+                return place
+        except FrameError:
+            pass
+        place = data.find(MAGIC, place + 1)
+    return None
 
 
 def next_frame(data: bytes, start: int) -> int | None:

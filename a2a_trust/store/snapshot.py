@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from a2a_trust.model import AgentRecord, AuditMark, Dimension, DimensionTrust, Ledger, Policy, Profile, Stats
+from a2a_trust.errors import HomeError
+from a2a_trust.model import (
+    LEDGER_VERSION,
+    AgentRecord,
+    AuditMark,
+    Dimension,
+    DimensionTrust,
+    Ledger,
+    Policy,
+    Profile,
+    Stats,
+)
 from a2a_trust.store import files
 from a2a_trust.store.audit import plain_floats
 
@@ -67,23 +78,29 @@ def write_snapshot(home: Path, ledger: Ledger) -> None:
 
 
 def read_snapshot(path: Path) -> Ledger | None:
-    """Return a snapshot; `None` where the file is missing or is no ledger."""
+    """Return a snapshot; `None` where the file is missing or is no ledger. Raises `HomeError` for another version."""
     try:
-        return _DECODER.decode(path.read_bytes())
+        ledger = _DECODER.decode(path.read_bytes())
     except FileNotFoundError:
         return None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    _check_version(path, ledger.version)
+    return ledger
 
 
 def read_glance(path: Path) -> Glance | None:
-    """Return a snapshot without histories, ten times as fast; `None` where the file is missing or is no ledger."""
+    """Return a snapshot without histories, ten times as fast; `None` where the file is missing or is no ledger.
+
+    Raises what `read_snapshot` raises.
+    """
     try:
         found = _GLANCE.decode(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    _check_version(path, found.version)
     agents = {
         key: AgentRecord(
             fingerprint=agent.fingerprint,
@@ -106,3 +123,8 @@ def _newest_source(agent: _Agent) -> str:
     """Return the source of the newest entry of a history; empty where it has none."""
     _, _, rest = bytes(agent.history).rpartition(_SOURCE)
     return rest.partition(b'"')[0].decode() if rest else ""
+
+
+def _check_version(path: Path, version: int) -> None:
+    if version != LEDGER_VERSION:
+        raise HomeError(f"{path}: a ledger of version {version}, known is {LEDGER_VERSION}; update a2a-trust")

@@ -75,11 +75,12 @@ class TrustStore:
             raise _home_error(self.home, error) from None
         try:
             self._open_twice()
-        except OSError as error:
+        except BaseException as error:
+            if hasattr(self, "cache"):
+                self.cache.close()
             self._lock.release()
-            raise _home_error(self.home, error) from None
-        except BaseException:
-            self._lock.release()
+            if isinstance(error, OSError):
+                raise _home_error(self.home, error) from None
             raise
         return self
 
