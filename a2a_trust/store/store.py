@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 import sqlite3
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import filelock
@@ -26,7 +25,8 @@ from a2a_trust.store.reader import AUDIT, POLICY_KIND
 from a2a_trust.store.snapshot import BACKUP, LEDGER, read_snapshot, write_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
     from types import TracebackType
 
 LOCK = "ledger.lock"
@@ -35,12 +35,6 @@ LEFTOVERS = (f"{LEDGER}.tmp", f"{BACKUP}.tmp")
 SLICE_ROWS = 20_000
 """Rows appended and made durable at a time."""
 LOCK_SECONDS = 30.0
-
-
-def default_home(environ: Mapping[str, str]) -> Path:
-    """Return `$A2A_TRUST_HOME`, else `~/.a2a-trust`."""
-    home = environ.get("A2A_TRUST_HOME")
-    return Path(home or "~/.a2a-trust").expanduser()
 
 
 class Commit(NamedTuple):
