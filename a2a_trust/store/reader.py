@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from a2a_trust.agents import fold_agent
 from a2a_trust.amendments import AMENDMENT_KINDS, Amendments
-from a2a_trust.errors import HomeError, NoLedgerError
+from a2a_trust.errors import AuditDamageError, HomeError, NoLedgerError
 from a2a_trust.model import LEDGER_VERSION, AuditMark, Ledger, Policy, Row
 from a2a_trust.policy import STANDARD
 from a2a_trust.store import audit
@@ -40,6 +40,12 @@ def read_ledger(home: Path) -> Ledger:
         raise NoLedgerError(msg)
     if ledger is not None and ledger.audit.bytes == size:
         return ledger
+    if ledger is not None and ledger.audit.bytes > size:
+        # A log only grows, and it was measured after the snapshot was read.
+        raise AuditDamageError(
+            f"{path}: {size} bytes of whole rows, but the ledger stands on {ledger.audit.bytes}: its end was cut off; "
+            "see: a2a-trust verify"
+        )
     return fold_log(read_all_rows(home))
 
 
@@ -73,7 +79,9 @@ def read_all_rows(home: Path) -> Iterator[Row]:
     if not path.exists():
         msg = f"{home}: nothing is recorded here yet; run: a2a-trust backfill"
         raise NoLedgerError(msg)
-    for row, _ in audit.read_rows(path, audit.empty_mark(), until=audit.last_whole_line(path)):
+    ledger = read_snapshot(home / LEDGER)
+    settled = ledger.audit.bytes if ledger else 0
+    for row, _ in audit.read_rows(path, audit.empty_mark(), until=audit.last_whole_line(path), settled=settled):
         yield row
 
 

@@ -133,7 +133,10 @@ def verify(
         marks["pin"] = AuditMark(rows=pin.rows, bytes=pin.bytes, head=pin.head)
     if not path.exists() and not marks:
         raise NoLedgerError(f"{home}: nothing is recorded here yet; run: a2a-trust backfill")
-    return _Check(path, marks, snapshots, pin, report).run()
+    found = _Check(path, marks, snapshots, pin, report).run()
+    if found.rows == 0 and not marks:
+        raise NoLedgerError(f"{path}: holds no row; run: a2a-trust backfill")
+    return found
 
 
 class _Check:
@@ -161,9 +164,9 @@ class _Check:
     def run(self) -> Verification:
         found = self._found
         size = self._path.stat().st_size if self._path.exists() else 0
-        acknowledged = max((mark.bytes for mark in self._marks.values()), default=0)
         for line, offset in self._lines():
-            if not line.endswith(b"\n") and offset >= acknowledged:
+            if not line.endswith(b"\n"):
+                # No damage in itself: where something stands on more than is whole, the end was cut off.
                 found.torn_bytes = len(line)
                 break
             self._take(line, offset)
@@ -227,11 +230,11 @@ class _Check:
         if row.quality != did.quality:
             what = f"quality {row.quality}, but policy {self._replay.policy.name} gives {did.quality}"
             self._found.add(DefectKind.QUALITY, what, number, offset)
-        elif (row.before, row.after, row.late) != (did.before, did.after, did.late):
-            stands = f"{row.before} → {row.after}, late {_late(row)}"
+        elif (row.before, row.after, row.late, row.delta) != (did.before, did.after, did.late, did.delta):
+            stands = f"{row.before} → {row.after}, by {row.delta}, late {_late(row)}"
             self._found.add(
                 DefectKind.STEP,
-                f"{stands}; the rows above give {did.before} → {did.after}, late {_late(did)}",
+                f"{stands}; the rows above give {did.before} → {did.after}, by {did.delta}, late {_late(did)}",
                 number,
                 offset,
             )
