@@ -166,6 +166,7 @@ def parse_policy(data: dict[str, Any], place: str) -> Policy:
         merged[key] = {**merged[key], **value} if isinstance(value, dict) and isinstance(merged[key], dict) else value
     if isinstance(merged["quality"], dict):
         merged["quality"] = {kind: value for kind, value in merged["quality"].items() if value is not False}
+    _check_tables(merged, place)
     try:
         policy = msgspec.convert(merged, Policy)
     except msgspec.ValidationError as error:
@@ -173,6 +174,17 @@ def parse_policy(data: dict[str, Any], place: str) -> Policy:
         raise PolicyError(msg) from None
     check_policy(policy, place)
     return policy
+
+
+def _check_tables(merged: dict[str, Any], place: str) -> None:
+    """Raise `PolicyError` for an entry of a table that is no number, or that weighs no dimension."""
+    for table in ("quality", "weights"):
+        entries = merged[table] if isinstance(merged[table], dict) else {}
+        for key, value in entries.items():
+            if table == "weights" and key not in tuple(DIMENSIONS):
+                raise PolicyError(f"policy {place}: key 'weights.{key}': there is no such dimension")
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise PolicyError(f"policy {place}: key '{table}.{key}': expected a number, found {value!r}")
 
 
 def check_policy(policy: Policy, place: str) -> None:
@@ -212,6 +224,11 @@ def weight_of(policy: Policy, dim: Dimension) -> float:
     return policy.weights.get(dim, 0.0)
 
 
+def _toml(value: object) -> str:
+    """Return a value as TOML writes it; for what a policy holds that is JSON, but for escaped pairs."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def to_toml(policy: Policy) -> str:
     """Return a policy as the TOML file that would give it; a start for one's own."""
     name = "# name" if policy.name in BUILT_IN else "name"
@@ -220,9 +237,9 @@ def to_toml(policy: Policy) -> str:
     tables["quality"] |= {kind: False for kind in STANDARD.quality if kind not in tables["quality"]}
     lines = [
         f'base = "{STANDARD.name}"',
-        f"{name} = {json.dumps(policy.name)}",
+        f"{name} = {_toml(policy.name)}",
     ]
-    lines += [f"{key} = {json.dumps(value)}" for key, value in data.items() if key not in tables and key != "name"]
+    lines += [f"{key} = {_toml(value)}" for key, value in data.items() if key not in tables and key != "name"]
     for table, values in tables.items():
-        lines += ["", f"[{table}]", *(f"{json.dumps(key)} = {json.dumps(value)}" for key, value in values.items())]
+        lines += ["", f"[{table}]", *(f"{_toml(key)} = {_toml(value)}" for key, value in values.items())]
     return "\n".join(lines)

@@ -6,6 +6,8 @@ Rows are only ever appended. This module writes and reads lines and keeps the ch
 from __future__ import annotations
 
 import hashlib
+import re
+from decimal import Decimal
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -23,6 +25,8 @@ T = TypeVar("T")
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _DECODER = msgspec.json.Decoder(Row)
+_EXPONENT = re.compile(rb"[0-9]e-?[0-9]")
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?e-?[0-9]+')
 
 
 class Placement(NamedTuple):
@@ -34,7 +38,19 @@ class Placement(NamedTuple):
 
 def encode_row(row: Row) -> bytes:
     """Return a row as its line, without the newline."""
-    return _ENCODER.encode(row)
+    return plain_floats(_ENCODER.encode(row))
+
+
+def plain_floats(data: bytes) -> bytes:
+    """Write the numbers of a JSON text that have an exponent with a point instead: `1e-6` as `0.000001`."""
+    if _EXPONENT.search(data) is None:
+        return data
+    return _TOKEN.sub(lambda token: token[0] if token[0][:1] == b'"' else _plain(token[0]), data)
+
+
+def _plain(number: bytes) -> bytes:
+    text = format(Decimal(number.decode()), "f")
+    return (text if "." in text else f"{text}.0").encode()
 
 
 def decode_row(line: bytes) -> Row:

@@ -35,17 +35,16 @@ def read_ledger(home: Path) -> Ledger:
         size = audit.last_whole_line(path)
     except OSError as error:
         raise HomeError(f"{error.filename or home}: {error.strerror or error}; expected a folder to read") from None
+    if ledger is not None and not audit.stands_on(path, ledger.audit):
+        raise AuditDamageError(
+            f"{path}: not the log that the ledger stands on, {ledger.audit.rows} rows and {ledger.audit.bytes} bytes: "
+            "rows were cut off or edited; see: a2a-trust verify"
+        )
     if ledger is None and size == 0:
         msg = f"{home}: nothing is recorded here yet; run: a2a-trust backfill"
         raise NoLedgerError(msg)
     if ledger is not None and ledger.audit.bytes == size:
         return ledger
-    if ledger is not None and ledger.audit.bytes > size:
-        # A log only grows, and it was measured after the snapshot was read.
-        raise AuditDamageError(
-            f"{path}: {size} bytes of whole rows, but the ledger stands on {ledger.audit.bytes}: its end was cut off; "
-            "see: a2a-trust verify"
-        )
     return fold_log(read_all_rows(home))
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from a2a_trust.model import Ledger
 from a2a_trust.store import files
+from a2a_trust.store.audit import plain_floats
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,7 @@ _DECODER = msgspec.json.Decoder(Ledger)
 
 def encode_ledger(ledger: Ledger) -> bytes:
     """Return the ledger as its file holds it."""
-    return _ENCODER.encode(ledger) + b"\n"
+    return plain_floats(_ENCODER.encode(ledger)) + b"\n"
 
 
 def write_snapshot(home: Path, ledger: Ledger) -> None:

@@ -62,6 +62,7 @@ class TrustStore:
         """What had to be set aside when the home was opened."""
         self._failed = False
         self._wanted = policy
+        self._cache_remade = False
         self._lock = filelock.FileLock(home / LOCK, timeout=lock_seconds, mode=files.FILE_MODE)
 
     # ------------------------------------------------------------------ opening
@@ -77,12 +78,7 @@ class TrustStore:
         except OSError as error:
             raise _home_error(self.home, error) from None
         try:
-            try:
-                self._open()
-            except sqlite3.Error:
-                # An index that cannot be read is made anew, once.
-                remove_cache(self.home)
-                self._open()
+            self._open_twice()
         except OSError as error:
             self._lock.release()
             raise _home_error(self.home, error) from None
@@ -104,13 +100,22 @@ class TrustStore:
             self.cache.close()
             self._lock.release()
 
+    def _open_twice(self) -> None:
+        """Open the home; where the cache turns out to be broken, without it, since it can be made anew."""
+        try:
+            self._open()
+        except sqlite3.Error:
+            self._cache_remade = True
+            remove_cache(self.home)
+            self._open()
+
     def _open(self) -> None:
         path = self.home / AUDIT
         for pattern in LEFTOVERS:
             # Only the holder of the lock makes these, and the lock is ours: whoever left them is dead.
             for leftover in self.home.glob(pattern):
                 files.remove(leftover)
-        ledger = _best_snapshot(self.home, path)
+        ledger = _best_snapshot(self.home)
         mark, recovery = audit.recover_tail(path, ledger.audit if ledger else audit.empty_mark())
         self.recovery = recovery or self.recovery
         self._writer = audit.AuditWriter(path, mark)
@@ -211,26 +216,42 @@ class TrustStore:
         appended until then stays.
         """
         ordered = sorted(rows, key=lambda row: row.key)
-        with self._writing():
-            recorded = self.cache.known({row.scope for row in ordered})
-            adopted = self.cache.adopted(map(adopted_id, ordered))
+        try:
+            with self._writing():
+                return self._commit(ordered)
+        except sqlite3.DatabaseError:
+            if self._cache_remade:
+                raise
+            self._cache_remade = True
+            self.cache.close()
+            with self._writing():
+                remove_cache(self.home)
+                self._open()
+            return self.commit(ordered)
+
+    def _commit(self, ordered: list[Row]) -> Commit:
+        new, known = self._new_rows(ordered)
+        folded = unfolded = 0
+        for part in audit.slices(new, SLICE_ROWS):
+            placed = self._append(part)
+            folded += sum(row.quality is not None for row, _ in placed)
+            unfolded += sum(row.dim is not None and row.quality is None for row, _ in placed)
+        if new:
+            self._write_snapshot()
+        return Commit(folded, unfolded, len(new) - folded - unfolded, known)
+
+    def _new_rows(self, rows: list[Row]) -> tuple[list[Row], int]:
+        """Return the rows that are not recorded yet, each id once, and how many of the others are."""
+        recorded = self.cache.known({row.scope for row in rows})
+        adopted = self.cache.adopted(map(adopted_id, rows))
         first: dict[str, Row] = {}
         known = 0
-        for row in ordered:
+        for row in rows:
             if row.id in recorded or adopted_id(row) in adopted:
                 known += 1
             else:
                 first.setdefault(row.id, row)
-        new = list(first.values())
-        folded = unfolded = 0
-        with self._writing():
-            for part in audit.slices(new, SLICE_ROWS):
-                placed = self._append(part)
-                folded += sum(row.quality is not None for row, _ in placed)
-                unfolded += sum(row.dim is not None and row.quality is None for row, _ in placed)
-            if new:
-                self._write_snapshot()
-        return Commit(folded, unfolded, len(new) - folded - unfolded, known)
+        return list(first.values()), known
 
     def set_policy(self, policy: Policy) -> bool:
         """Put the home under another policy; tell whether that changed anything. One row, then a new fold of all."""
@@ -277,8 +298,6 @@ class TrustStore:
             yield
         except OSError as error:
             raise self._write_failed(error) from None
-        except sqlite3.Error as error:
-            raise self._cache_failed(error) from None
 
     def _cache_failed(self, error: sqlite3.Error) -> HomeError:
         """Remove an index that failed; whatever it said is found again in the audit log and the session logs."""
@@ -398,11 +417,14 @@ def _home_error(home: Path, error: OSError) -> HomeError:
     return HomeError(f"{error.filename or home}: {error.strerror or error}; the home must be a folder you may write to")
 
 
-def _best_snapshot(home: Path, path: Path) -> Ledger | None:
-    """Return the newest snapshot that stands on this audit log: the current one, else the one before."""
-    snapshots = [snapshot for name in (LEDGER, BACKUP) if (snapshot := read_snapshot(home / name)) is not None]
-    for snapshot in snapshots:
-        if audit.stands_on(path, snapshot.audit):
+def _best_snapshot(home: Path) -> Ledger | None:
+    """Return the snapshot, or the one before where it is missing or no ledger.
+
+    Whether it stands on the audit log is checked by recovery: one that does not is a sign that rows were lost or
+    edited, and never a reason to look for an older one that does.
+    """
+    for name in (LEDGER, BACKUP):
+        snapshot = read_snapshot(home / name)
+        if snapshot is not None:
             return snapshot
-    # A snapshot that stands on rows which are gone is evidence of damage: let recovery name it.
-    return snapshots[0] if snapshots else None
+    return None

@@ -6,6 +6,7 @@ file and writes nothing. What it cannot see without a pin is a log whose rows an
 
 from __future__ import annotations
 
+import sys
 from array import array
 from enum import StrEnum
 from hashlib import blake2b
@@ -17,7 +18,7 @@ from msgspec import Struct, field
 from a2a_trust.agents import Placed, fold_agent
 from a2a_trust.amendments import AMENDMENT_KINDS, Amendments
 from a2a_trust.errors import NoLedgerError, UsageError
-from a2a_trust.model import NO_HEAD, AgentRecord, AuditMark, Ledger, Policy, Row
+from a2a_trust.model import LEDGER_VERSION, NO_HEAD, AgentRecord, AuditMark, Ledger, Policy, Row
 from a2a_trust.policy import STANDARD
 from a2a_trust.refold import AgentFold
 from a2a_trust.store import audit
@@ -295,9 +296,11 @@ class _Replay:
         self._agents: dict[str, AgentFold] = {}
         self._offsets: dict[str, array[int]] = {}
         self.policy: Policy = STANDARD
+        self.updated_at = 0
 
     def add(self, row: Row, offset: int) -> Placed:
         """Return what a row did."""
+        self.updated_at = max(self.updated_at, row.time)
         if row.kind == POLICY_KIND and row.evidence.policy is not None:
             self.policy = row.evidence.policy
             self._agents.clear()
@@ -329,16 +332,32 @@ class _Replay:
         for member in self._amendments.members(subject):
             for row in audit.read_row_at(self._path, self._offsets.get(member, array("Q"))):
                 if session is None or row.session == session:
-                    yield row
+                    yield _slim(row)
 
     def records(self) -> dict[str, AgentRecord]:
-        """Return all agents as they stand, each folded anew."""
+        """Return all agents as they stand."""
         subjects = {self._amendments.subject(fingerprint) for fingerprint in self._offsets}
-        return {subject: self._fold(subject) for subject in sorted(subjects)}
+        return {subject: self._agent(subject).record() for subject in sorted(subjects)}
+
+
+def _slim(row: Row) -> Row:
+    """Return a row without what no fold looks at, and with one copy of what many rows share: a subject has many."""
+    return msgspec.structs.replace(
+        row,
+        kind=sys.intern(row.kind),
+        session=sys.intern(row.session),
+        subject=sys.intern(row.subject or ""),
+        subject_name=sys.intern(row.subject_name or ""),
+        team_id=None,
+        prev="",
+    )
 
 
 def _differences(ledger: Ledger, replay: _Replay) -> Iterator[str]:
     """Yield how a snapshot differs from the replay up to its mark."""
+    if ledger.version != LEDGER_VERSION or ledger.updated_at != replay.updated_at:
+        found = f"version {ledger.version}, updated at {ledger.updated_at}"
+        yield f"{found}; the audit log says {LEDGER_VERSION} and {replay.updated_at}"
     if ledger.policy != replay.policy:
         yield f"policy {ledger.policy.name!r}, the audit log says {replay.policy.name!r}"
     records = replay.records()
