@@ -32,8 +32,8 @@ began = time.monotonic()
 found = verify(Path(sys.argv[1]))
 seconds = time.monotonic() - began
 peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
-busy = time.process_time()
-print(f"verified  {found.rows:,} rows, {found.bytes / 1e6:,.0f} MB in {seconds:.1f} s ({busy:.1f} s of processor time), "
+busy, size = time.process_time(), found.bytes / 1e6
+print(f"verified  {found.rows:,} rows, {size:,.0f} MB in {seconds:.1f} s ({busy:.1f} s of processor time), "
       f"peak {peak_mb:.0f} MB")
 sys.exit(found.exit_code)
 """

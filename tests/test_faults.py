@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from faulty import Disk, Fault, Folder, How, Killed, read_folder
+from faulty import Disk, Fault, Folder, How, Killed, folder_for_homes, read_folder
 from homes import agents_of
 from made_rows import completed, registered, tool_call
 
@@ -173,12 +173,6 @@ class Course(NamedTuple):
     ids: list[str]
     agents: bytes
     started_with: set[str]
-
-
-def folder_for_homes() -> Path | None:
-    """In memory where that is possible: a file system that keeps nothing has nothing to wait for."""
-    memory = Path("/dev/shm")  # noqa: S108 - only a place that is fast where it exists
-    return memory if memory.is_dir() else None
 
 
 @pytest.fixture

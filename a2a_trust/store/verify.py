@@ -254,6 +254,8 @@ class _Check:
     def _check_ends(self, size: int) -> None:
         found = self._found
         for name, mark in self._marks.items():
+            if mark.rows < 1:
+                found.add(DefectKind.OTHER_LOG, f"{name} stands on {mark.rows} rows, which no log has")
             if mark.rows <= found.rows:
                 continue
             kind = DefectKind.EMPTIED if size == 0 else DefectKind.CUT
