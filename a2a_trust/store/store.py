@@ -15,7 +15,7 @@ import filelock
 import msgspec
 
 from a2a_trust.agents import Placed, fold_agent
-from a2a_trust.amendments import AMENDMENT_KINDS, Amendments
+from a2a_trust.amendments import AMENDMENT_KINDS, MEMBER_REGISTERED, Amendments
 from a2a_trust.errors import AuditDamageError, HomeBusyError, HomeError, PolicyError
 from a2a_trust.model import LEDGER_VERSION, ROW_VERSION, AgentRecord, AuditMark, Details, Ledger, Policy, Row
 from a2a_trust.policy import BUILT_IN, MESSAGE_SENT, STANDARD, TASK_COMPLETED
@@ -388,6 +388,8 @@ def adopted_id(row: Row) -> str:
         return ""
     if row.kind == MESSAGE_SENT:
         return f"msg:{details.message}"
+    if row.kind == MEMBER_REGISTERED:
+        return f"member:{row.team_id}:{row.subject}"
     if row.kind == TASK_COMPLETED:
         return f"task:{row.session}:{details.task}@t{row.time}:{row.dim}"
     return row.id
