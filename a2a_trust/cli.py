@@ -99,7 +99,7 @@ def policy(
     place = home_of(home)
     wanted = load_policy(new) if new is not None else None
     if preview:
-        maintenance.print_preview(maintenance.preview_policy(place, wanted), as_json=as_json)
+        maintenance.print_preview(maintenance.preview_policy(place, wanted), new or "", as_json=as_json)
         return
     if wanted is not None:
         changed = maintenance.set_policy(place, wanted)

@@ -7,6 +7,7 @@ printed as text, never as markup.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +34,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts
 PIPED_WIDTH = 120
 """Columns of a table that is not printed on a terminal."""
 
+_CONTROLS = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _ENCODER = msgspec.json.Encoder(order=None)
 
 
@@ -82,7 +84,10 @@ def print_table(console: Console, table: Table) -> None:
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any struct
     """Print a struct as indented JSON."""
-    sys.stdout.buffer.write(msgspec.json.format(_ENCODER.encode(value), indent=2) + b"\n")
+    text = msgspec.json.format(_ENCODER.encode(value), indent=2).decode()
+    # Such characters can stand in strings only, where JSON knows them by their codes: none reaches a terminal.
+    text = _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    sys.stdout.buffer.write(text.encode() + b"\n")
     sys.stdout.buffer.flush()
 
 

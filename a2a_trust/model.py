@@ -63,12 +63,12 @@ class Profile(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def _fingerprint(*fields: str) -> str:
     """Hash the fields joined by U+001F.
 
-    Where a field itself holds one, each is prefixed by its length in bytes instead, so that no two profiles share a
-    text.
+    Where a field itself holds one, each is prefixed by its length in bytes instead, behind four separators: joined
+    fields hold three, so that no two profiles share a text.
     """
     if any(UNIT_SEPARATOR in text for text in fields):
         encoded = [text.encode() for text in fields]
-        data = b"".join(b"%d:%s" % (len(text), text) for text in encoded)
+        data = UNIT_SEPARATOR.encode() * 4 + b"".join(b"%d:%s" % (len(text), text) for text in encoded)
     else:
         data = UNIT_SEPARATOR.join(fields).encode()
     return hashlib.sha256(data).hexdigest()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct, field
 
 from a2a_trust.errors import UnknownAgentError
@@ -14,11 +15,13 @@ from a2a_trust.lenses import RECURS, Lens, default_lens, fold_by, recurring_shar
 from a2a_trust.model import DIMENSIONS, AgentRecord, Dimension, HistoryEntry, Policy, Profile, Role, Row, Stats
 from a2a_trust.reputation import confidence, interval, total
 from a2a_trust.store import read_ledger
-from a2a_trust.store.reader import read_all_rows, read_rows_of
+from a2a_trust.store.reader import read_all_rows, read_amendment_rows, read_amendments, read_rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from a2a_trust.amendments import Amendments
 
 PREFIX_LENGTH = 4
 """Characters of a fingerprint from which on it may be given as a prefix."""
@@ -102,7 +105,8 @@ class TrustSignals:
         """Return the signals of a lens, by key. Any but the fingerprint reads the whole audit log."""
         if lens is Lens.FINGERPRINT:
             return self.agents()
-        return [self._signal(key, record) for key, record in fold_by(lens, self.rows(), self.policy).items()]
+        found = fold_by(lens, self.rows(), self.policy)
+        return [msgspec.structs.replace(self._signal(key, record), name=key) for key, record in found.items()]
 
     def default_lens(self) -> Lens:
         """Return the lens under which most of the evidence stands on keys that come back."""
@@ -125,7 +129,8 @@ class TrustSignals:
         if not found and len(wanted) >= PREFIX_LENGTH:
             found = [key for key in self._agents if key.startswith(wanted.lower())]
         if not found:
-            close = [record.profile.name for record in self._agents.values() if wanted.lower() in record.profile.name]
+            names = [record.profile.name for record in self._agents.values()]
+            close = [name for name in names if wanted.lower() in name.lower()]
             hint = f"; did you mean {', '.join(sorted(set(close))[:5])}?" if close else "; see: a2a-trust show"
             prefix = f"of at least {PREFIX_LENGTH} characters" if len(wanted) < PREFIX_LENGTH else "of a fingerprint"
             raise UnknownAgentError(f"no agent is named {wanted!r}, and it is no start {prefix}{hint}")
@@ -138,6 +143,10 @@ class TrustSignals:
         """Return the agent types that share a name with another fingerprint."""
         return [other for other in self.agents() if other.name == signal.name and other.key != signal.key]
 
+    def amendments(self) -> Amendments:
+        """Return what people said about rows after the fact."""
+        return read_amendments(self._home)
+
     def rows(self) -> Iterator[Row]:
         """Yield the rows of the audit log in the order of the file."""
         return read_all_rows(self._home)
@@ -145,6 +154,10 @@ class TrustSignals:
     def rows_of(self, subject: str) -> Iterator[Row]:
         """Yield the rows of one fingerprint in the order of the file."""
         return read_rows_of(self._home, subject)
+
+    def amendment_rows(self) -> Iterator[Row]:
+        """Yield what people said about rows after the fact, in the order of the file."""
+        return read_amendment_rows(self._home)
 
     def _candidate(self, key: str) -> str:
         profile = self._agents[key].profile

@@ -14,7 +14,7 @@ from a2a_trust.backfill.amend import adopt, reattribute
 
 from a2a_trust.amend_cli import amend_app
 from a2a_trust.console import HomeOption, JsonOption, home_of, output, print_json, progress
-from a2a_trust.errors import NothingFoundError, SomeUnreadableError, UsageError
+from a2a_trust.errors import NothingFoundError, SomeUnreadableError, TrustError, UsageError
 from a2a_trust.text import safe, size
 
 if TYPE_CHECKING:
@@ -75,7 +75,11 @@ def backfill(
     options = Options(paths=paths or [], exclude=exclude or [], jobs=jobs)
     if not (place / AUDIT).exists():
         _need_logs(sources, paths or [])
-    with _dry_home(place, dry_run=dry_run) as target, TrustStore(target, wanted) as store, progress("reading") as show:
+    with (
+        _dry_home(place, dry_run=dry_run) as target,
+        TrustStore(target, wanted, stated=policy or "") as store,
+        progress("reading") as show,
+    ):
         summary = run(store, sources, options, os.environ, lambda now: show(now.bytes, now.bytes_total, _state(now)))
     if as_json:
         print_json(summary)
@@ -131,7 +135,10 @@ def _dry_home(home: Path, *, dry_run: bool) -> Iterator[Path]:
         copy = Path(folder) / "home"
         if home.exists():
             shutil.copytree(home, copy)
-        yield copy
+        try:
+            yield copy
+        except TrustError as error:
+            raise type(error)(str(error).replace(str(copy), str(home))) from None
 
 
 def _state(now: Progress) -> str:

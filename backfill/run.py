@@ -253,19 +253,25 @@ def attribute(cache: Cache, extracts: list[Extract]) -> tuple[list[Row], list[Lo
         made, waiting = attribution.rows(log, _with_earlier(cache, log, done.findings))
         torn, torn_waiting = attribution.rows(log, done.torn_findings)
         rows += made + torn
-        entry = _entry(done, attribution, waiting)
-        # What waits behind the cursor is not remembered: the log is read again, whether it grows or not.
-        entries[done.job.session] = entry._replace(size=-1) if torn_waiting else entry
+        log.parked = [*waiting, *torn_waiting]
+        entries[done.job.session] = _entry(done, attribution, waiting)._replace(
+            live=msgspec.msgpack.encode(log) if done.live else b"", waiting=len(log.parked)
+        )
     pending = [done.job.session for done in extracts]
     while pending:
         for entry in cache.waiting_below(pending.pop()):
             if entry.session in entries:
                 continue
             log = decode_state(entry.state)
-            made, log.parked = attribution.rows(log, log.parked)
+            live = decode_state(entry.live or entry.state)
+            made, live.parked = attribution.rows(live, live.parked)
+            log.parked = attribution.rows(log, log.parked)[1]
             rows += made
             entries[entry.session] = entry._replace(
-                state=msgspec.msgpack.encode(log), role=_role(attribution, log), waiting=len(log.parked)
+                state=msgspec.msgpack.encode(log),
+                live=msgspec.msgpack.encode(live) if entry.live else b"",
+                role=_role(attribution, live),
+                waiting=len(live.parked),
             )
             pending.append(entry.session)
     return rows, list(entries.values())

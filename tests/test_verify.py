@@ -34,7 +34,7 @@ LATE = [tool_call(9, late=6)]
 V1_ROW = b'{"time":1796100000000,"session":"s","kind":"tool-success","subject":"x","subjectName":"x","dim":null}'
 CUTS = 1856
 """Bytes of the small log: at each it is cut, in each eight bits are flipped."""
-LEDGER_FLIPS = {"no ledger": 9124, "named": 5251, "harmless": 1881}
+LEDGER_FLIPS = {"no ledger": 9124, "named": 5247, "of another version": 4, "harmless": 1881}
 """Harmless are bits of a key whose value is also what a missing key means."""
 
 
@@ -174,7 +174,11 @@ def test_every_flipped_bit_of_a_ledger_is_found_or_harmless(small: Path) -> None
     fates = Counter[str]()
     for changed in flipped((small / LEDGER).read_bytes()):
         (small / LEDGER).write_bytes(changed)
-        now = read_snapshot(small / LEDGER)
+        try:
+            now = read_snapshot(small / LEDGER)
+        except HomeError:
+            fates["of another version"] += 1
+            continue
         if now is None:
             fates["no ledger"] += 1
         elif verify(small).defects:

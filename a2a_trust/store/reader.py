@@ -93,7 +93,13 @@ def read_rows_of(home: Path, subject: str) -> Iterator[Row]:
 
 def read_amendments(home: Path) -> Amendments:
     """Return what the amendment rows of a home add up to, without a lock."""
-    return Amendments(_matching(home, [f'"kind":"{kind}"'.encode() for kind in AMENDMENT_KINDS]))
+    return Amendments(read_amendment_rows(home))
+
+
+def read_amendment_rows(home: Path) -> Iterator[Row]:
+    """Yield the amendment rows of a home in the order of the file, without a lock."""
+    rows = _matching(home, [f'"kind":"{kind}"'.encode() for kind in AMENDMENT_KINDS])
+    yield from (row for row in rows if row.kind in AMENDMENT_KINDS)
 
 
 def _matching(home: Path, wanted: list[bytes]) -> Iterator[Row]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from a2a_trust.model import Ledger
+from a2a_trust.errors import HomeError
+from a2a_trust.model import LEDGER_VERSION, Ledger
 from a2a_trust.store import files
 from a2a_trust.store.audit import plain_floats
 
@@ -31,10 +32,13 @@ def write_snapshot(home: Path, ledger: Ledger) -> None:
 
 
 def read_snapshot(path: Path) -> Ledger | None:
-    """Return a snapshot; `None` where the file is missing or is no ledger."""
+    """Return a snapshot; `None` where the file is missing or is no ledger. Raises `HomeError` for another version."""
     try:
-        return _DECODER.decode(path.read_bytes())
+        ledger = _DECODER.decode(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+    if ledger.version != LEDGER_VERSION:
+        raise HomeError(f"{path}: a ledger of version {ledger.version}, known is {LEDGER_VERSION}; update a2a-trust")
+    return ledger

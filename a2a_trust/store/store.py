@@ -7,6 +7,7 @@ fails in between, the next opening finds the rows and goes on from there. What a
 from __future__ import annotations
 
 import contextlib
+import shlex
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -18,7 +19,7 @@ from a2a_trust.agents import Placed, fold_agent
 from a2a_trust.amendments import AMENDMENT_KINDS, MEMBER_REGISTERED, Amendments
 from a2a_trust.errors import AuditDamageError, HomeBusyError, HomeError, PolicyError
 from a2a_trust.model import LEDGER_VERSION, ROW_VERSION, AgentRecord, AuditMark, Details, Ledger, Policy, Row
-from a2a_trust.policy import BUILT_IN, MESSAGE_SENT, STANDARD, TASK_COMPLETED
+from a2a_trust.policy import MESSAGE_SENT, STANDARD, TASK_COMPLETED
 from a2a_trust.refold import AgentFold
 from a2a_trust.store import audit, files
 from a2a_trust.store.cache import CACHE, Cache, remove_cache
@@ -56,8 +57,11 @@ class Commit(NamedTuple):
 class TrustStore:
     """The only writer of a home. Use it as a context manager: it holds the lock while it is open."""
 
-    def __init__(self, home: Path, policy: Policy | None = None, *, lock_seconds: float = LOCK_SECONDS) -> None:
+    def __init__(
+        self, home: Path, policy: Policy | None = None, *, stated: str = "", lock_seconds: float = LOCK_SECONDS
+    ) -> None:
         self.home = home
+        self._stated = stated or (policy.name if policy else "")
         self.recovery: audit.Recovery | None = None
         """What had to be set aside when the home was opened."""
         self._failed = False
@@ -143,10 +147,9 @@ class TrustStore:
             self._append([_policy_row(0, 0, self._wanted or STANDARD)])
             self._write_snapshot()
         elif self._wanted is not None and self._wanted != ledger.policy:
-            wanted = self._wanted.name
             raise PolicyError(
-                f"{self.home}: the home stands under policy {ledger.policy.name!r}, not {wanted!r}; "
-                f"change it with: a2a-trust policy --set {wanted if wanted in BUILT_IN else 'FILE'}"
+                f"{self.home}: the home stands under policy {ledger.policy.name!r}, not {self._wanted.name!r}; "
+                f"change it with: a2a-trust policy --set {shlex.quote(self._stated)}"
             )
 
     def _sync_cache(self, path: Path, mark: AuditMark) -> None:

@@ -17,8 +17,8 @@ from msgspec import Struct, field
 
 from a2a_trust.agents import Placed, fold_agent
 from a2a_trust.amendments import AMENDMENT_KINDS, Amendments
-from a2a_trust.errors import NoLedgerError, UsageError
-from a2a_trust.model import LEDGER_VERSION, NO_HEAD, AgentRecord, AuditMark, Ledger, Policy, Row
+from a2a_trust.errors import HomeError, NoLedgerError, UsageError
+from a2a_trust.model import NO_HEAD, AgentRecord, AuditMark, Ledger, Policy, Row
 from a2a_trust.policy import STANDARD
 from a2a_trust.refold import AgentFold
 from a2a_trust.store import audit
@@ -125,8 +125,13 @@ def verify(
     path = home / AUDIT
     marks: dict[str, AuditMark] = {}
     snapshots: dict[str, Ledger] = {}
+    refused: list[str] = []
     for name in (LEDGER, BACKUP):
-        snapshot = read_snapshot(home / name)
+        try:
+            snapshot = read_snapshot(home / name)
+        except HomeError as error:
+            refused.append(str(error))
+            continue
         if snapshot is not None:
             snapshots[name] = snapshot
             marks[name] = snapshot.audit
@@ -137,6 +142,8 @@ def verify(
     found = _Check(path, marks, snapshots, pin, report).run()
     if found.rows == 0 and not marks:
         raise NoLedgerError(f"{path}: holds no row; run: a2a-trust backfill")
+    for what in refused:
+        found.add(DefectKind.LEDGER, what)
     return found
 
 
@@ -357,9 +364,8 @@ def _slim(row: Row) -> Row:
 
 def _differences(ledger: Ledger, replay: _Replay) -> Iterator[str]:
     """Yield how a snapshot differs from the replay up to its mark."""
-    if ledger.version != LEDGER_VERSION or ledger.updated_at != replay.updated_at:
-        found = f"version {ledger.version}, updated at {ledger.updated_at}"
-        yield f"{found}; the audit log says {LEDGER_VERSION} and {replay.updated_at}"
+    if ledger.updated_at != replay.updated_at:
+        yield f"updated at {ledger.updated_at}; the audit log says {replay.updated_at}"
     if ledger.policy != replay.policy:
         yield f"policy {ledger.policy.name!r}, the audit log says {replay.policy.name!r}"
     records = replay.records()
