@@ -20,6 +20,7 @@ from a2a_trust.reputation import confidence, interval, total
 from a2a_trust.store.reader import (
     glance,
     read_all_rows,
+    read_amendment_rows,
     read_amendments,
     read_ledger,
     read_rows_of,
@@ -239,6 +240,10 @@ class TrustSignals:
     def _need_log(self) -> None:
         if self._frozen is not None:
             raise UsageError(f"{self._home}: a snapshot file holds numbers, not rows; open the home for these")
+
+    def amendment_rows(self) -> Iterator[Row]:
+        """Yield what people said about rows after the fact, in the order of the file."""
+        return read_amendment_rows(self._home)
 
     def _candidate(self, key: str) -> str:
         profile = self._agents[key].profile

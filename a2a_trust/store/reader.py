@@ -134,16 +134,10 @@ def read_all_rows(home: Path) -> Iterator[Row]:
     if not path.exists():
         msg = f"{home}: nothing is recorded here yet; run: a2a-trust backfill"
         raise NoLedgerError(msg)
-    snapshot = read_snapshot(home / LEDGER)
-    acknowledged = snapshot.audit.bytes if snapshot else 0
-    reached = 0
-    try:
-        for row, reached in audit.read_rows(path, audit.empty_mark(), until=audit.last_whole_line(path)):  # noqa: B007
-            yield row
-    except AuditDamageError:
-        # Behind what the ledger stands on it is a write that was never acknowledged; the next writer sets it aside.
-        if audit.next_line(path, reached) < acknowledged:
-            raise
+    ledger = read_snapshot(home / LEDGER)
+    settled = ledger.audit.bytes if ledger else 0
+    for row, _ in audit.read_rows(path, audit.empty_mark(), until=audit.last_whole_line(path), settled=settled):
+        yield row
 
 
 def read_rows_of(home: Path, subject: str) -> Iterator[Row]:
@@ -155,7 +149,13 @@ def read_rows_of(home: Path, subject: str) -> Iterator[Row]:
 
 def read_amendments(home: Path) -> Amendments:
     """Return what the amendment rows of a home add up to, without a lock."""
-    return Amendments(_matching(home, [f'"kind":"{kind}"'.encode() for kind in AMENDMENT_KINDS]))
+    return Amendments(read_amendment_rows(home))
+
+
+def read_amendment_rows(home: Path) -> Iterator[Row]:
+    """Yield the amendment rows of a home in the order of the file, without a lock."""
+    rows = _matching(home, [f'"kind":"{kind}"'.encode() for kind in AMENDMENT_KINDS])
+    yield from (row for row in rows if row.kind in AMENDMENT_KINDS)
 
 
 def _matching(home: Path, wanted: list[bytes]) -> Iterator[Row]:
