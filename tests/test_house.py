@@ -72,9 +72,9 @@ MAY_IMPORT: dict[str, set[str]] = {
 # Everything outside our own code that a pure part may import: nothing here reads, writes, waits or asks the time.
 PURE = FOLDS | FINDINGS | {"attribution", "text", "advice", "comparison", "status", "hook_settings"}
 PURE_IMPORTS = {
-    "__future__", "abc", "array", "bisect", "collections", "collections.abc", "dataclasses", "datetime", "difflib", "enum",
-    "functools", "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "string", "types", "typing",
-    "unicodedata",
+    "__future__", "abc", "array", "bisect", "collections", "collections.abc", "dataclasses", "datetime", "difflib",
+    "enum", "functools", "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "string", "types",
+    "typing", "unicodedata",
 }  # fmt: skip
 # A policy is also a file that somebody wrote.
 PURE_IMPORTS_OF = {"policy": {"json", "os", "pathlib", "tomllib"}, "hook_settings": {"json"}}
