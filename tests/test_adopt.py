@@ -270,6 +270,9 @@ COMMANDS = [
     ["amend", "reset", "researcher"],
     ["amend", "alias", "researcher", "implementer"],
     ["amend", "reattribute"],
+    ["ingest", str(FIXTURES.parent / "jsonl" / "made-events" / "events.jsonl")],
+    ["signals"],
+    ["status"],
 ]
 
 
@@ -281,7 +284,8 @@ def test_every_command_that_knows_a_home_is_among_them() -> None:
         for info in cli.app.registered_commands
         if info.callback is not None and "home" in info.callback.__annotations__
     }
-    assert with_home <= tried
+    # The server of signals answers until its input ends, and writes only where feedback is allowed.
+    assert with_home - {"mcp"} <= tried
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
