@@ -69,6 +69,11 @@ class Placed(NamedTuple):
     after: float | None = None
     late: Late | None = None
 
+    @property
+    def delta(self) -> float | None:
+        """The difference that the row made, as it is written."""
+        return None if self.before is None or self.after is None else round(self.after - self.before, 6)
+
 
 ANY_SESSION = "*"
 """Owner of a completed task whose own session the deciding log does not name: work in any session supports it."""

@@ -7,16 +7,13 @@ printed as text, never as markup.
 from __future__ import annotations
 
 import os
-import re
-import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
-from a2a_trust.store import default_home
+from a2a_trust.plain import fail, home_of, print_json
 from a2a_trust.text import safe
 
 if TYPE_CHECKING:
@@ -24,6 +21,18 @@ if TYPE_CHECKING:
 
     from rich.console import Console
     from rich.table import Table
+
+__all__ = [
+    "HomeOption",
+    "JsonOption",
+    "fail",
+    "home_of",
+    "note",
+    "notes",
+    "output",
+    "print_json",
+    "print_table",
+]
 
 HomeOption = Annotated[
     Path | None,
@@ -33,14 +42,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts
 
 PIPED_WIDTH = 120
 """Columns of a table that is not printed on a terminal."""
-
-_CONTROLS = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-_ENCODER = msgspec.json.Encoder(order=None)
-
-
-def home_of(option: Path | None) -> Path:
-    """Return the home that an option, or else the environment, names."""
-    return option.expanduser() if option is not None else default_home(os.environ)
 
 
 def output() -> Console:
@@ -82,20 +83,6 @@ def print_table(console: Console, table: Table) -> None:
     console.print(table, soft_wrap=False)
 
 
-def print_json(value: Any) -> None:  # noqa: ANN401 - any struct
-    """Print a struct as indented JSON."""
-    text = msgspec.json.format(_ENCODER.encode(value), indent=2).decode()
-    # Such characters can stand in strings only, where JSON knows them by their codes: none reaches a terminal.
-    text = _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    sys.stdout.buffer.write(text.encode() + b"\n")
-    sys.stdout.buffer.flush()
-
-
 def note(text: str) -> None:
     """Print a remark on standard error, safe on any terminal."""
     notes().print(safe(text))
-
-
-def fail(error: Exception) -> None:
-    """Print a failure on one line."""
-    print(f"a2a-trust: {safe(str(error))}", file=sys.stderr)  # noqa: T201 - before any console exists

@@ -181,7 +181,9 @@ def repair_home(home: Path, *, as_json: bool) -> None:
     """Repair a damaged audit log and tell what was done."""
     from a2a_trust.store.repair import repair  # noqa: PLC0415 - rarely needed
 
-    _need_home(home)
+    if not (home / LEDGER).exists():
+        # A log that is gone is damage only where something stands on it.
+        _need_home(home)
     done, console = repair(home), output()
     if as_json:
         print_json(done)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 from msgspec import Struct, field
 
 from a2a_trust.agents import resolve
+from a2a_trust.amendments import RESET, RETRACT, Amendments
 from a2a_trust.errors import UsageError
-from a2a_trust.model import DIMENSIONS, Dimension, Policy, Row
+from a2a_trust.model import DIMENSIONS, Details, Dimension, Policy, Row
 from a2a_trust.policy import RESPONSE_LATENCY, TASK_COMPLETED, TASK_REOPENED
 from a2a_trust.reputation import PRIOR, step
 from a2a_trust.sources.base import LogUnreadableError, Skips, load_sources
@@ -57,12 +59,24 @@ class DimensionSteps(Struct, frozen=True, kw_only=True):
     steps: list[Step]
 
 
+class Amended(Struct, frozen=True, kw_only=True):
+    """Something that people, or later rules, said about rows of the agent after the fact."""
+
+    time: int
+    kind: str
+    what: str
+    why: str
+    rows: int
+    """Rows of the agent that it is about."""
+
+
 class Explanation(Struct, frozen=True, kw_only=True):
     """Why an agent's numbers are what they are."""
 
     name: str
     fingerprint: str
     policy: str
+    amended: list[Amended]
     dimensions: list[DimensionSteps]
 
 
@@ -83,19 +97,45 @@ def explain(signals: TrustSignals, signal: Signal, wanted: str | None, home: Pat
         dims = tuple(dim for dim in DIMENSIONS if dim.startswith(wanted.lower()))
         if len(dims) != 1:
             raise UsageError(f"{wanted!r} is no dimension; there are {', '.join(DIMENSIONS)}")
-    folded = [
-        (row, quality)
-        for row, quality in resolve(signals.rows_of(signal.key), signals.policy, signals.amendments())
-        if quality is not None
-    ]
+    rows, said = list(signals.rows_of(signal.key)), list(signals.amendment_rows())
+    amendments = Amendments(said)
+    folded = [(row, quality) for row, quality in resolve(rows, signals.policy, amendments) if quality is not None]
     needed = [row for row, _ in folded if row.dim in dims]
     logs = _locate(needed, home)
     return Explanation(
         name=signal.name,
         fingerprint=signal.key,
         policy=signals.policy.name,
+        amended=_amended(rows, said, set(amendments.members(signal.key))),
         dimensions=[_steps(dim, [pair for pair in folded if pair[0].dim is dim], signals.policy, logs) for dim in dims],
     )
+
+
+def _amended(rows: list[Row], said: list[Row], members: set[str]) -> list[Amended]:
+    """Return the amendments that are about rows of an agent, in the order in which they were made."""
+    found = []
+    for row in said:
+        details = row.evidence
+        scope = DIMENSIONS if details.scope is None else (details.scope,)
+        if row.kind == RETRACT:
+            alone = Amendments([msgspec.structs.replace(row, evidence=Details(session=details.session))])
+            about = [other for other in rows if alone.drops(other)]
+            what = f"session {details.session} {'counts again' if details.undo else 'counts for nothing'}"
+        elif row.kind == RESET:
+            about = [other for other in rows if details.agent in members and other.dim in scope and other.key < row.key]
+            what = f"{details.scope or 'every dimension'} began anew"
+        else:
+            about = [other for other in rows if other.subject == details.agent]
+            what = f"{(details.agent or '')[:12]} is {'no longer ' if details.undo else ''}folded under "
+            what += (details.alias or "")[:12]
+        if about or {details.agent, details.alias} & members:
+            found.append(_amendment(row, what, len(about)))
+    found += [_amendment(row, f"{row.supersedes} judged anew: {row.kind}", 1) for row in rows if row.supersedes]
+    return found
+
+
+def _amendment(row: Row, what: str, about: int) -> Amended:
+    return Amended(time=row.time, kind=row.kind, what=what, why=row.evidence.comment or "", rows=about)
 
 
 def _steps(

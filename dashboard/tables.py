@@ -173,6 +173,9 @@ def _print_history(console: Console, signal: Signal, shown: int = 10) -> None:
 def print_explanation(console: Console, explanation: Explanation, limit: int) -> None:
     """Print the steps behind each value, the newest `limit` of each dimension; 0 for all."""
     console.print(Text(f"{safe(explanation.name)} {explanation.fingerprint[:12]}", "bold"))
+    for amended in explanation.amended:
+        why = f": {safe(amended.why)}" if amended.why else ""
+        console.print(f"amended {when(amended.time, exact=True)}: {safe(amended.what)}, {amended.rows} rows{why}")
     logs: dict[tuple[str, str | None], int] = {}
     for dimension in explanation.dimensions:
         if not dimension.steps:

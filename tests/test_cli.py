@@ -22,7 +22,7 @@ from dshlog import LogBuilder, decode, frames
 from homes import EXPECTED, FIXTURES, LOG_GLOB, ingest
 from make_fixtures import T, lead, mate, work
 
-from a2a_trust import __version__, cli, errors
+from a2a_trust import __version__, cli, errors, plain
 from a2a_trust.lenses import Lens
 from a2a_trust.model import DIMENSIONS, Profile
 from a2a_trust.policy import BUILT_IN
@@ -211,7 +211,7 @@ def test_every_failure_has_an_exit_code_of_its_own() -> None:
     """No two classes of errors share an exit code, and none is a success or a signal."""
     codes = [error.exit_code for error in errors.ALL_ERRORS]
     assert len(set(codes)) == len(codes)
-    assert all(0 < code < 126 and code != cli.INTERRUPTED for code in codes)
+    assert all(0 < code < 126 and code != plain.INTERRUPTED for code in codes)
 
 
 def test_every_failure_is_listed() -> None:
@@ -673,6 +673,9 @@ def test_the_numbers_come_with_their_provenance(run: Callable[..., Done], home_o
         "rows": ledger["audit"]["rows"],
         "head": ledger["audit"]["head"],
         "asOf": ledger["updatedAt"],
+        "now": ledger["updatedAt"],
+        "snapshot": None,
+        "sources": ["dsh"],
     }
 
 
@@ -1635,9 +1638,9 @@ def test_a_damaged_home_is_told_in_one_line(
 def test_a_home_that_is_a_file_is_told_in_one_line(
     run: Callable[..., Done], tmp_path: Path, arguments: list[str]
 ) -> None:
-    """A file that was given as the home is refused in words."""
+    """A file that was given as the home, and is no snapshot file either, is refused in words."""
     place = tmp_path / "file"
     place.write_bytes(b"")
     done = run(*arguments, "--home", place)
-    assert done.code in {0, 7, 9}
+    assert done.code in {0, 7, 9, 12}
     assert done.err.count("\n") == (done.code != 0)
