@@ -219,9 +219,7 @@ def test_a_teammate_is_known_by_the_file_of_its_team_too(tmp_path: Path) -> None
         tmp_path,
         {
             main_file(mate): mate.data,
-            "teams/first/config.json": json.dumps(
-                {"name": "beta", "members": [{"name": "cody", "agentType": "other"}]}
-            ),
+            "teams/first/config.json": json.dumps(other),
             "teams/half/config.json": json.dumps(team)[:-5],
             "teams/any-folder/config.json": json.dumps(team),
         },
