@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from a2a_trust.backfill import Options, Summary, run
+from a2a_trust.backfill.anew import judge_anew
 from claudelog import CWD, Transcript, agent_file, line_of, main_file, message, slug, write
 from make_claude_fixtures import ROOT, begun, definition, meta
 
@@ -336,6 +338,17 @@ def test_a_file_that_is_rotated_is_read_from_its_start(tmp_path: Path) -> None:
     write(tmp_path, {"projects/p/current.jsonl": two.data})
     ingest(tmp_path / "home", tmp_path)
     assert trust_of(tmp_path / "home")["main"] == {"competence": (3, 2)}
+
+
+def test_judging_anew_takes_nothing_back_for_a_copy_that_is_gone(tmp_path: Path) -> None:
+    """The rules say the same of what is left, and an event whose file was deleted was judged all the same."""
+    logs = shutil.copytree(ROOT / "made-resume", tmp_path / "logs")
+    ingest(tmp_path / "home", logs)
+    before = trust_of(tmp_path / "home")
+    min(logs.rglob("*.jsonl")).unlink()
+    with TrustStore(tmp_path / "home") as store:
+        assert judge_anew(store) == []
+    assert trust_of(tmp_path / "home") == before
 
 
 # ------------------------------------------------------------------ what breaks readers
