@@ -27,11 +27,13 @@ test-slow: $(STAMP) ## the slow tests, and every property with thousands of exam
 		code=$$?; [ $$code -eq 5 ] || exit $$code; echo "There are no slow tests yet."; }
 
 demo: $(STAMP) ## read your own session logs, else those in fixtures/, and show the ledger
-	@sessions="$${DSH_HOME:-$$HOME/.dsh}/sessions"; \
-	if [ -n "$$(ls -A "$$sessions" 2>/dev/null)" ]; then logs=""; else logs="fixtures/dsh --exclude made-*"; fi; \
-	echo "Reading the logs in $${logs:-$$sessions}, keeping the ledger in $(DEMO_HOME)."; \
+	@echo "Keeping the ledger in $(DEMO_HOME)."; \
 	rm -rf "$(DEMO_HOME)"; export A2A_TRUST_HOME="$(DEMO_HOME)"; \
-	code=0; $(BIN)/a2a-trust backfill $$logs || code=$$?; \
+	code=0; $(BIN)/a2a-trust backfill || code=$$?; \
+	if [ $$code -eq 3 ]; then \
+		echo "Reading the logs in fixtures/dsh instead."; \
+		code=0; $(BIN)/a2a-trust backfill fixtures/dsh --exclude 'made-*' || code=$$?; \
+	fi; \
 	if [ $$code -ne 0 ] && [ $$code -ne 4 ]; then exit $$code; fi; \
 	$(BIN)/a2a-trust show
 

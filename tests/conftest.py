@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # How fast a machine is says nothing about whether a property holds.
@@ -13,3 +14,9 @@ settings.register_profile("default", PATIENT, derandomize=True)
 settings.register_profile("slow", PATIENT, derandomize=False, max_examples=2_000)
 
 settings.load_profile(os.environ.get("A2A_TRUST_HYPOTHESIS", "default"))
+
+
+@pytest.fixture
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Power stays on in tests that ask for this, and they write a great many homes."""
+    monkeypatch.setattr("os.fsync", lambda _: None)

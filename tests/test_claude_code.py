@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from a2a_trust.backfill import Options, Summary, run
+from a2a_trust.backfill.anew import judge_anew
 from claudelog import CWD, Transcript, agent_file, line_of, main_file, message, slug, write
 from make_claude_fixtures import ROOT, begun, definition, meta
 
 from a2a_trust import facts
 from a2a_trust.health import examine
+from a2a_trust.lenses import Lens
 from a2a_trust.policy import is_coordination, load_policy
+from a2a_trust.signals import TrustSignals
 from a2a_trust.sources.base import Skips
 from a2a_trust.sources.claude_agents import front_matter
 from a2a_trust.sources.claude_code import ClaudeCodeSource
@@ -23,6 +28,8 @@ from a2a_trust.store.reader import read_all_rows
 
 if TYPE_CHECKING:
     from a2a_trust.model import AgentRecord
+
+pytestmark = pytest.mark.usefixtures("no_waiting")
 
 T = 1_796_100_000_000
 
@@ -203,6 +210,26 @@ def test_a_teammate_of_a_newer_harness_is_known_by_its_prompt(tmp_path: Path) ->
     )
 
 
+def test_a_teammate_is_known_by_the_file_of_its_team_too(tmp_path: Path) -> None:
+    """Where the lead's log is gone the team's own file names the type, and another team of the same name does not."""
+    mate = Transcript(2, T, team="alpha", member="cody")
+    mate.user(message("team-lead", "Write."))
+    mate.work()
+    team = {"name": "alpha", "members": [{"name": "cody", "agentType": "coder"}]}
+    other = {"name": "beta", "members": [{"name": "cody", "agentType": "other"}]}
+    write(
+        tmp_path,
+        {
+            main_file(mate): mate.data,
+            "teams/first/config.json": json.dumps(other),
+            "teams/half/config.json": json.dumps(team)[:-5],
+            "teams/any-folder/config.json": json.dumps(team),
+        },
+    )
+    ingest(tmp_path / "home", tmp_path / "projects")
+    assert trust_of(tmp_path / "home") == {"coder": {"competence": (1, 1)}}
+
+
 def test_nothing_of_an_instance_is_in_an_identity(tmp_path: Path) -> None:
     """Two runs of a type under other ids, names, colours, titles and prompts are one agent."""
     for number in (1, 2):
@@ -311,3 +338,108 @@ def test_a_file_that_is_rotated_is_read_from_its_start(tmp_path: Path) -> None:
     write(tmp_path, {"projects/p/current.jsonl": two.data})
     ingest(tmp_path / "home", tmp_path)
     assert trust_of(tmp_path / "home")["main"] == {"competence": (3, 2)}
+
+
+def test_judging_anew_takes_nothing_back_for_a_copy_that_is_gone(tmp_path: Path) -> None:
+    """The rules say the same of what is left, and an event whose file was deleted was judged all the same."""
+    logs = shutil.copytree(ROOT / "made-resume", tmp_path / "logs")
+    ingest(tmp_path / "home", logs)
+    before = trust_of(tmp_path / "home")
+    min(logs.rglob("*.jsonl")).unlink()
+    with TrustStore(tmp_path / "home") as store:
+        assert judge_anew(store) == []
+    assert trust_of(tmp_path / "home") == before
+
+
+# ------------------------------------------------------------------ what breaks readers
+
+
+def faulty(log: Transcript, fault: str) -> bytes:
+    """A transcript with one thing wrong between its two pieces of work."""
+    log.work()
+    own = {"uuid": "u", "sessionId": log.session}
+    lines = {
+        "malformed": b"{oops\n",
+        "redacted": b'{"type":"user","message":"a \\* b"}\n',
+        "pretty-printed": b'{\n  "type": "user"\n}\n',
+        "spliced": log.lines[-1][:40] + log.lines[-2],
+        "missing-end": log.lines[-2].rstrip(b"\n") + b"{half\n",
+        "nul-bytes": b"\x00" * 4_096 + b"\n",
+        "utf-16": '{"type":"user"}'.encode("utf-16") + b"\n",
+        "numeric-keys": line_of({"type": "user", **own, "message": {"0": "a"}}),
+        "null-content": line_of(
+            {"type": "assistant", "uuid": "u", "sessionId": log.session, "message": {"content": None}}
+        ),
+        "blocks-that-are-none": line_of({"type": "user", **own, "message": {"content": [None, 7, [], {"type": 3}]}}),
+        "infinite": b'{"type":"user","uuid":"u","sessionId":"s","n":Infinity}\n',
+        "deep": b'{"type":' + b"[" * 100_000 + b"\n",
+        "own-parent": line_of({"type": "system", "uuid": "u", "parentUuid": "u", "sessionId": log.session}),
+        "ids-of-other-types": line_of({"type": "user", "uuid": ["u"], "sessionId": 7, "message": {"content": "x"}}),
+        "unanswered-by-anybody": line_of({"type": "progress", "uuid": "p", "sessionId": log.session, "data": []}),
+    }
+    log.raw(lines[fault])
+    return log.work().data
+
+
+FAULTS = [
+    "malformed",
+    "redacted",
+    "pretty-printed",
+    "spliced",
+    "missing-end",
+    "nul-bytes",
+    "utf-16",
+    "numeric-keys",
+    "null-content",
+    "blocks-that-are-none",
+    "infinite",
+    "deep",
+    "own-parent",
+    "ids-of-other-types",
+    "unanswered-by-anybody",
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_costs_its_line_and_nothing_else(tmp_path: Path, fault: str) -> None:
+    """What stands before and behind a bad line counts, and every line is in one count."""
+    log = begun(1)
+    write(tmp_path, {main_file(log): faulty(log, fault)})
+    summary = ingest(tmp_path / "home", tmp_path)
+    counted = summary.lines_used + summary.lines_irrelevant + summary.lines_inherited + sum(summary.skipped.values())
+    assert (trust_of(tmp_path / "home"), counted) == ({"main": {"competence": (2, 2)}}, summary.lines)
+
+
+def test_a_line_without_an_end_in_sight_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line above the limit is counted and costs itself, also when it is read in several parts."""
+    monkeypatch.setattr("a2a_trust.sources.json_lines.LINE_LIMIT", 4_096)
+    monkeypatch.setattr("a2a_trust.sources.json_lines._SEGMENT", 1_000)
+    log = begun(1).work()
+    log.later().user("x" * 9_000)
+    log.work()
+    write(tmp_path, {main_file(log): log.data + b"y" * 9_000})
+    ingest(tmp_path / "home", tmp_path)
+    with (tmp_path / main_file(log)).open("ab") as file:
+        file.write(b"\n" + begun(2).work().data)
+    summary = ingest(tmp_path / "home", tmp_path)
+    assert (summary.skipped, trust_of(tmp_path / "home")) == ({"line-too-long": 1}, {"main": {"competence": (3, 3)}})
+
+
+def test_a_file_that_moves_adds_nothing(tmp_path: Path) -> None:
+    """The same transcript under another project's folder is met again, and known."""
+    log = begun(1).work()
+    write(tmp_path, {main_file(log): log.data})
+    ingest(tmp_path / "home", tmp_path)
+    (tmp_path / "projects").rename(tmp_path / "archive")
+    summary = ingest(tmp_path / "home", tmp_path)
+    assert (summary.evidence, summary.observations, summary.known) == (0, 0, 3)
+
+
+def test_a_project_is_the_folder_that_the_lines_name(tmp_path: Path) -> None:
+    """Two projects whose names give the same folder stay apart in the lens by project."""
+    for number, cwd in ((1, "/home/dev/a-b"), (2, "/home/dev/a/b")):
+        log = begun(number, cwd=cwd).work()
+        write(tmp_path, {main_file(log, cwd): log.data})
+    ingest(tmp_path / "home", tmp_path)
+    keys = [signal.key for signal in TrustSignals(tmp_path / "home").by(Lens.PROJECT)]
+    assert keys == ["/home/dev/a-b", "/home/dev/a/b"]

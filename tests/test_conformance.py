@@ -13,6 +13,8 @@ from a2a_trust.testing import CHECKS, JUNK, Case
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.usefixtures("no_waiting")
+
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 CLAUDE = sorted(path.name for path in (FIXTURES / "claude-code").glob("made-*"))
 DSH = ["a-team", "c-kill-killed", "g-raw", "made-forks", "made-subagents", "v4-a-team"]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from a2a_trust.model import AgentRecord
 
+pytestmark = pytest.mark.usefixtures("no_waiting")
+
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "fixtures" / "jsonl" / "made-events"
 PAGE = ROOT / "docs" / "formats.md"

@@ -45,6 +45,26 @@ def config_dir(path: str) -> str:
     return str(Path(*above[: len(above) - 1 - above[::-1].index("projects")]))
 
 
+def type_of_member(member: str, team: str, config: str) -> str:
+    """Return the type of a member of a team, from the team's own file where that still exists; else empty.
+
+    The file is found by what it says, never by a name from a log.
+    """
+    root = os.path.join(config, "teams") if config else ""  # noqa: PTH118 - a path as text
+    if not root or not os.path.isdir(root):  # noqa: PTH112 - a path as text
+        return ""
+    for folder in files.entries(root, Skips())[:_FOLDER_LIMIT]:
+        try:
+            found = json.loads(_content(Path(folder.path) / "config.json"))
+        except (ValueError, RecursionError):
+            continue
+        members = found.get("members") if isinstance(found, dict) and found.get("name") == team else None
+        for one in members if isinstance(members, list) else ():
+            if isinstance(one, dict) and one.get("name") == member and isinstance(one.get("agentType"), str):
+                return str(one["agentType"])
+    return ""
+
+
 class Definitions:
     """Descriptions of agent types by name: a project's own first, then the user's, then those of plugins."""
 

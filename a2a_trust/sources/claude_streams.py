@@ -158,7 +158,11 @@ class Reader:
             return self._spawned(kind, stream.cwd, member=_is_member(stream)) if kind else None
         if stream.inline:
             return None
-        return None if _is_member(stream) or stream.led else agents.MAIN
+        if _is_member(stream):
+            name, _, team = stream.member.partition("@")
+            kind = agents.type_of_member(name, team, self._config)
+            return self._spawned(kind, stream.cwd, member=True) if kind else None
+        return None if stream.led else agents.MAIN
 
     def _spawned(self, kind: str, cwd: str, *, member: bool = False) -> Profile:
         description = self._definitions.description(kind, cwd, self._config)
