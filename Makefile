@@ -23,7 +23,7 @@ test: lint types ## lint, types and every test that takes seconds
 	$(BIN)/python -m pytest
 
 test-slow: $(STAMP) ## the slow tests, and every property with thousands of examples
-	@A2A_TRUST_HYPOTHESIS=slow $(BIN)/python -m pytest -m "slow or hypothesis" || { \
+	@A2A_TRUST_HYPOTHESIS=slow $(BIN)/python -m pytest -m "slow or hypothesis" --exitfirst || { \
 		code=$$?; [ $$code -eq 5 ] || exit $$code; echo "There are no slow tests yet."; }
 
 demo: $(STAMP) ## read your own session logs, else those in fixtures/, and show the ledger

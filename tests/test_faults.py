@@ -134,14 +134,14 @@ SCENARIOS = {
 }
 
 CASES = {
-    "new-home": (22, 420, 0),
+    "new-home": (22, 428, 0),
     "commit": (10, 254, 0),
     "commit-in-slices": (16, 316, 0),
     "commit-without-links": (13, 327, 0),
     "adoption": (10, 286, 0),
     "rebuild": (7, 132, 0),
     "policy-change": (10, 192, 0),
-    "amendment": (10, 180, 0),
+    "amendment": (10, 182, 0),
     "recovery": (22, 579, 0),
 }
 """Calls of each scenario, cases in `make test`, cases in `make test-slow`; docs/durability.md shows them."""
