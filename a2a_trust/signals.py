@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from a2a_trust.errors import UnknownAgentError
 from a2a_trust.lenses import RECURS, Lens, default_lens, fold_by, recurring_shares
-from a2a_trust.model import DIMENSIONS, AgentRecord, Dimension, HistoryEntry, Policy, Profile, Role, Row, Stats
+from a2a_trust.model import DIMENSIONS, AgentRecord, Dimension, HistoryEntry, Ledger, Policy, Profile, Role, Row, Stats
 from a2a_trust.reputation import confidence, interval, total
 from a2a_trust.store import read_ledger
 from a2a_trust.store.store import read_all_rows, read_rows_of
@@ -76,10 +76,13 @@ class Provenance(Struct, frozen=True, kw_only=True, rename="camel"):
 class TrustSignals:
     """A home as it stood when it was opened."""
 
-    def __init__(self, home: Path) -> None:
-        """Open a home. Raises `NoLedgerError` where nothing was recorded yet."""
+    def __init__(self, home: Path, ledger: Ledger | None = None) -> None:
+        """Open a home, or look at a ledger of it that was read before.
+
+        Raises `NoLedgerError` where nothing was recorded yet.
+        """
         self._home = home
-        ledger = read_ledger(home)
+        ledger = ledger or read_ledger(home)
         self._agents: Mapping[str, AgentRecord] = ledger.agents
         self.policy: Policy = ledger.policy
         self.provenance = Provenance(

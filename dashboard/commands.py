@@ -9,7 +9,7 @@ import typer
 from msgspec import Struct
 
 from a2a_trust.console import HomeOption, JsonOption, home_of, note, output, print_json, print_table
-from a2a_trust.errors import UnknownAgentError
+from a2a_trust.errors import UnknownAgentError, UsageError
 from a2a_trust.lenses import Lens
 from a2a_trust.model import DIMENSIONS, Dimension
 from a2a_trust.signals import Provenance, Signal, TrustSignals
@@ -64,6 +64,9 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Examples: a2a-trust explain researcher | a2a-trust explain 3ee4bfd2 competence --limit 0")(
         explain
     )
+    app.command(
+        epilog="Examples: a2a-trust dashboard | a2a-trust dashboard --by name | a2a-trust dashboard --theme nord"
+    )(dashboard)
 
 
 def show(
@@ -135,6 +138,25 @@ def explain(
     from a2a_trust.dashboard import tables
 
     tables.print_explanation(output(), found, limit)
+
+
+def dashboard(
+    home: HomeOption = None,
+    by: Annotated[
+        Lens | None, typer.Option("--by", help="The key to fold by at the start. Default: as `show` chooses.")
+    ] = None,
+    theme: Annotated[
+        str | None,
+        typer.Option(help="A theme of Textual. Default: light or dark as the terminal is, as far as it says."),
+    ] = None,
+) -> None:
+    """Look around in the terminal: agents with bars and trends, their evidence, comparisons; live."""
+    from a2a_trust.dashboard.app import TrustApp
+    from textual.theme import BUILTIN_THEMES
+
+    if theme is not None and theme not in BUILTIN_THEMES:
+        raise UsageError(f"--theme {theme}: there is no such theme; there are: {', '.join(sorted(BUILTIN_THEMES))}")
+    TrustApp(home_of(home), lens=by, theme=theme).run()
 
 
 def _show_agent(signals: TrustSignals, agent: str, by: Lens | None, *, as_json: bool) -> None:
