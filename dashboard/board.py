@@ -5,20 +5,25 @@ Reads through `a2a_trust.store.reader` and `TrustSignals` only, so it cannot wri
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import os
+import re
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from a2a_trust.dashboard.trends import Window, total_change
+from a2a_trust.dashboard.trends import HOUR_MS, Window, total_change
 from msgspec import Struct
 
+from a2a_trust.errors import UnknownAgentError, UsageError
 from a2a_trust.lenses import Lens
 from a2a_trust.model import DIMENSIONS, Dimension, Policy
-from a2a_trust.signals import Provenance, Signal, TrustSignals
+from a2a_trust.signals import PREFIX_LENGTH, Provenance, Signal, TrustSignals
 from a2a_trust.store import reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 FOLDED_AT_ONCE_BYTES = 32 << 20
@@ -82,6 +87,27 @@ def load(home: Path, lens: Lens | None = None) -> Board:
 
     Without a lens, the one that `show` would choose, unless folding it would mean reading a long log.
     """
+    with _without_collecting():
+        return _load(home, lens)
+
+
+@contextlib.contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Keep Python from looking for cycles among the millions of objects of a large ledger: they have none.
+
+    Looking takes seven times as long as reading them, and would stop the screen again and again later on.
+    """
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if was:
+            gc.enable()
+
+
+def _load(home: Path, lens: Lens | None) -> Board:
     state = reader.read_state(home)
     signals = TrustSignals(home, state.ledger)
     types = signals.agents()
@@ -163,6 +189,33 @@ def namesakes(board: Board, signal: Signal) -> list[Signal]:
     """Return the agent types of one name, in the order in which they appeared, the given one among them."""
     found = [other for other in board.types if other.name == signal.name]
     return sorted(found, key=lambda other: (other.first_seen, other.key))
+
+
+def keys_of(board: Board, wanted: str) -> list[str]:
+    """Return the keys of all agents with a key, a name, or the start of a fingerprint.
+
+    Raises `UnknownAgentError` where there are none.
+    """
+    found = [signal.key for signal in board.signals if wanted in (signal.key, signal.name)]
+    if not found and len(wanted) >= PREFIX_LENGTH:
+        found = [signal.key for signal in board.signals if signal.key.startswith(wanted.lower())]
+    if not found:
+        raise UnknownAgentError(
+            f"no agent is named {wanted!r}, nor has it as the start of its key; see: a2a-trust show"
+        )
+    return found
+
+
+def parse_since(text: str, now: int) -> int:
+    """Return the time that `24h`, `7d` or a date means, ms; spans count back from `now`. Raises `UsageError`."""
+    span = re.fullmatch(r"(\d{1,5})([hd])", text)
+    if span:
+        return now - int(span[1]) * HOUR_MS * (24 if span[2] == "d" else 1)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"--since {text}: give hours (24h), days (7d) or a date (2026-11-30)") from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 SORT_KEYS = tuple(SortKey)
