@@ -119,7 +119,7 @@ class TrustApp(App[None]):
         self.folding = True
         self._load()
 
-    @work(thread=True, exclusive=True, group="load")
+    @work(thread=True, exclusive=True, group="load", description="load")
     def _load(self) -> None:
         worker = get_current_worker()
         self._loading = True
@@ -185,7 +185,7 @@ class TrustApp(App[None]):
 
     # ------------------------------------------------------------------ the chain
 
-    @work(thread=True, exclusive=True, group="chain")
+    @work(thread=True, exclusive=True, group="chain", description="chain")
     def action_check_chain(self) -> None:
         """Follow the chain of the audit log from its first row."""
         worker = get_current_worker()

@@ -155,6 +155,28 @@ def _lines_before(path: Path, end: int) -> Iterator[tuple[int, bytes]]:
             yield 0, held.rstrip(b"\n")
 
 
+def newest_rows_of(home: Path, subject: str, count: int, before: int | None = None) -> Page | None:
+    """Return the newest rows of one fingerprint as `newest_rows` does; `None` where there is no index to ask.
+
+    `start` is then where its next older row would be looked for, 0 where there is none.
+    """
+    end = audit.last_whole_line(home / AUDIT)
+    found = _indexed(home, subject, count, end if before is None else before)
+    if found is None:
+        return None
+    offsets, indexed = found
+    rows = [
+        audit.Placement(row, place)
+        for row, place in zip(audit.read_row_at(home / AUDIT, offsets), offsets, strict=True)
+    ]
+    later = (
+        []
+        if before is not None
+        else [placed for placed in rows_since(home, indexed)[0] if placed.row.subject == subject]
+    )
+    return Page([*reversed(later), *rows], offsets[-1] if len(offsets) == count else 0, end, 0)
+
+
 def rows_since(home: Path, offset: int) -> tuple[list[audit.Placement], int]:
     """Return the whole rows behind a byte in the order of the file, and where the last of them ends."""
     path = home / AUDIT
@@ -175,18 +197,12 @@ def rows_since(home: Path, offset: int) -> tuple[list[audit.Placement], int]:
 
 def rows_of(home: Path, subject: str, newest: int) -> tuple[list[Row], bool]:
     """Return the newest rows of a fingerprint in the order of the file, and whether these are all it has."""
-    path = home / AUDIT
-    found = _indexed(home, subject, newest + 1)
-    if found is None:
-        rows = list(read_rows_of(home, subject))
-    else:
-        offsets, indexed = found
-        later = [row for row, _ in rows_since(home, indexed)[0] if row.subject == subject]
-        rows = [*audit.read_row_at(path, reversed(offsets)), *later]
+    page = newest_rows_of(home, subject, newest + 1)
+    rows = list(read_rows_of(home, subject)) if page is None else [placed.row for placed in reversed(page.rows)]
     return rows[-newest:], len(rows) <= newest
 
 
-def _indexed(home: Path, subject: str, newest: int) -> tuple[list[int], int] | None:
+def _indexed(home: Path, subject: str, newest: int, before: int) -> tuple[list[int], int] | None:
     """Return the newest offsets of a subject, newest first, and up to which byte the index is right."""
     stamp = _ask(home, "SELECT rows, bytes, head FROM stamp")
     if not stamp:
@@ -194,8 +210,8 @@ def _indexed(home: Path, subject: str, newest: int) -> tuple[list[int], int] | N
     mark = AuditMark(rows=stamp[0][0], bytes=stamp[0][1], head=stamp[0][2])
     if not audit.stands_on(home / AUDIT, mark):
         return None
-    query = "SELECT offset FROM row WHERE subject = ? ORDER BY offset DESC LIMIT ?"
-    found = _ask(home, query, subject, newest)
+    query = "SELECT offset FROM row WHERE subject = ? AND offset < ? ORDER BY offset DESC LIMIT ?"
+    found = _ask(home, query, subject, before, newest)
     return None if found is None else ([offset for (offset,) in found], mark.bytes)
 
 

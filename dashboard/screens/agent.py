@@ -67,7 +67,7 @@ class AgentScreen(TrustScreen):
         if signal is not None:
             self._read(self.board, signal)
 
-    @work(thread=True, exclusive=True, group="detail")
+    @work(thread=True, exclusive=True, group="detail", description="detail")
     def _read(self, board: Board, signal: Signal) -> None:
         worker = get_current_worker()
         try:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 PAGE_ROWS = 1000
 """Rows read at a time, from the end of the log backwards."""
+LOOK_BACK_PAGES = 20
+"""Pages read without being asked where a filter lets little through."""
 MOST_ROWS = 50_000
 """Rows kept while the log is followed; the oldest go first."""
 _KINDS = ("", "tool-error", "tool-success", "tool-unattributable", "task-", "message-sent", "response-")
@@ -63,6 +65,7 @@ class EvidenceScreen(TrustScreen):
         self._shown: list[Placement] = []
         self._busy = False
         self._damaged = 0
+        self._generation = 0
 
     def compose_body(self) -> ComposeResult:
         """Yield the filter, the list and what it leaves out."""
@@ -94,32 +97,47 @@ class EvidenceScreen(TrustScreen):
 
     # ------------------------------------------------------------------ reading
 
-    @work(thread=True, group="rows")
-    def _read_older(self) -> None:
-        if self._busy:
-            return
-        self._busy = True
+    def _restart(self) -> None:
+        """Forget what was read: other rows are asked for."""
+        self._rows, self._shown, self._start, self._damaged = [], [], None, 0
+        self._generation += 1
+        self.show()
+        self._read_older()
+
+    def _read_older(self, *, pages: int = LOOK_BACK_PAGES) -> None:
+        if not self._busy and self._start != 0 and len(self._rows) < MOST_ROWS:
+            self._busy = True
+            self._read_page(self.subject, self._start, self._generation, pages)
+
+    @work(thread=True, group="rows", description="rows")
+    def _read_page(self, subject: str, before: int | None, generation: int, pages: int) -> None:
+        home, page = self.trust.home, None
         try:
-            page = reader.newest_rows(self.trust.home, PAGE_ROWS, self._start)
+            if subject:
+                page = reader.newest_rows_of(home, subject, PAGE_ROWS, before)
+            page = page or reader.newest_rows(home, PAGE_ROWS, before)
         except OSError:
             page = reader.Page([], 0, 0, 0)
-        finally:
-            self._busy = False
         if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._have_older, page)
+            self.app.call_from_thread(self._have_older, page, generation, pages)
 
-    def _have_older(self, page: reader.Page) -> None:
+    def _have_older(self, page: reader.Page, generation: int, pages: int) -> None:
+        self._busy = False
+        if generation != self._generation:
+            self._read_older()
+            return
         if self._start is None:
             self._end = page.end
-        self._rows += page.rows
         self._start = page.start
+        self._rows += page.rows
         self._damaged += page.damaged
-        self.show()
-        if len(self._shown) <= self.grid.size.height and self._start and len(self._rows) < MOST_ROWS:
+        self._shown += self._matching(page.rows)
+        self._draw_all()
+        if pages > 1 and len(self._shown) <= self.grid.size.height:
             # The filter lets so little through that the screen is not full yet: look further back.
-            self._read_older()
+            self._read_older(pages=pages - 1)
 
-    @work(thread=True, exclusive=True, group="newer")
+    @work(thread=True, exclusive=True, group="newer", description="newer")
     def _read_newer(self) -> None:
         try:
             rows, end = reader.rows_since(self.trust.home, self._end)
@@ -129,30 +147,40 @@ class EvidenceScreen(TrustScreen):
             self.app.call_from_thread(self._have_newer, rows, end)
 
     def _have_newer(self, rows: list[Placement], end: int) -> None:
-        self._rows = [*reversed(rows), *self._rows][:MOST_ROWS]
+        newer = rows[::-1]
+        self._rows = [*newer, *self._rows][:MOST_ROWS]
         self._end = end
-        self.show()
+        self._shown = [*self._matching(newer), *self._shown][:MOST_ROWS]
+        self._draw_all()
 
     @on(Grid.NearEnd)
     def _near_end(self) -> None:
-        if self._start and len(self._rows) < MOST_ROWS:
-            self._read_older()
+        self._read_older(pages=1)
 
     # ------------------------------------------------------------------ drawing
 
+    def _matching(self, rows: Sequence[Placement]) -> list[Placement]:
+        wanted = evidence_rows.parse(self.text, self.subject)
+        return [placed for placed in rows if evidence_rows.lets_through(wanted, placed.row)]
+
     def show(self, *, stay: bool = True) -> None:
         """Filter and draw all anew."""
-        wanted = evidence_rows.parse(self.text, self.subject)
-        self._shown = [placed for placed in self._rows if evidence_rows.lets_through(wanted, placed.row)]
+        self._shown = self._matching(self._rows)
+        self._draw_all(stay=stay)
+
+    def _draw_all(self, *, stay: bool = True) -> None:
         self.grid.set_columns(evidence_rows.columns(self.app.size.width))
         self.grid.set_items(self._shown, stay=stay)
         self.query_one("#told", Static).update(Content(self._told()))
 
     def _told(self) -> str:
         whole = self._start == 0
-        parts = [f"{len(self._shown)} of the newest {len(self._rows)} rows" + (" (all there are)" if whole else "")]
+        whose = f" of {safe(self._subject_name, 30)} {self.subject[:12]}" if self.subject else ""
+        parts = [
+            f"{len(self._shown)} of the newest {len(self._rows)} rows{whose}" + (" (all there are)" if whole else "")
+        ]
         if self.subject:
-            parts.append(f"only {safe(self._subject_name, 30)} {self.subject[:12]} (a: all agents)")
+            parts.append("a: all agents")
         if self._damaged:
             parts.append(f"{self._damaged} lines are no rows")
         if not whole:
@@ -185,7 +213,7 @@ class EvidenceScreen(TrustScreen):
     @on(Input.Changed)
     def _filter_changed(self) -> None:
         self.show(stay=False)
-        if len(self._shown) <= self.grid.size.height and self._start:
+        if len(self._shown) <= self.grid.size.height:
             self._read_older()
 
     @on(Input.Submitted)
@@ -202,8 +230,7 @@ class EvidenceScreen(TrustScreen):
 
     def action_older(self) -> None:
         """Read older rows."""
-        if self._start:
-            self._read_older()
+        self._read_older()
 
     def action_dimension(self) -> None:
         """Show only the next dimension; after the last, all."""
@@ -229,7 +256,7 @@ class EvidenceScreen(TrustScreen):
             self.subject = ""
         else:
             self.subject, self._subject_name = placed.row.subject, placed.row.subject_name or ""
-        self.show()
+        self._restart()
 
     def action_session(self) -> None:
         """Show only rows of the session under the cursor, or again those of all."""

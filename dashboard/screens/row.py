@@ -46,7 +46,7 @@ class RowScreen(TrustScreen):
         self.show()
         self._find()
 
-    @work(thread=True, exclusive=True, group="place")
+    @work(thread=True, exclusive=True, group="place", description="place")
     def _find(self) -> None:
         place = row_page.find_place(self.trust.home, self._placed)
         if not get_current_worker().is_cancelled:
