@@ -115,7 +115,8 @@ def _name(signal: Signal, look: Look) -> list[Piece]:
 def _identity(signal: Signal, look: Look) -> str:
     """Return what tells an agent type from another of its name; of another lens, how much stands behind it."""
     if look.lens is not Lens.FINGERPRINT:
-        return f"{glyphs.count(signal.samples)} samples, {glyphs.count(signal.stats.sessions)} sessions"
+        samples = f"{glyphs.count(signal.samples)} samples"
+        return samples if look.size == "narrow" else f"{samples}, {glyphs.count(signal.stats.sessions)} sessions"
     profile = signal.profile
     where = "/".join(part for part in (profile.provider, profile.context) if part)
     role = _SHORT_ROLES[profile.role] if look.size == "narrow" else profile.role

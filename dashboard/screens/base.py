@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from a2a_trust.dashboard.board import Board, Health
     from textual.app import ComposeResult
 
-_HEAD_SHOWN = 8
+_HEAD_SHOWN = 7
 _WIDE = 120
 
 
@@ -45,8 +45,7 @@ def health_text(health: Health, chain: str, now: int, width: int) -> Text:
         f"{'last ingest' if wide else 'ingest'} {glyphs.age(health.ingested, now)}{' ago' if wide else ''}",
         f"newest {'event ' if wide else ''}{glyphs.age(health.newest, now)}{' ago' if wide else ''}",
         f"{health.rows} rows",
-        f"head {health.head[:_HEAD_SHOWN]}" if wide else health.head[:_HEAD_SHOWN],
-        f"chain {chain}",
+        f"head {health.head[:_HEAD_SHOWN]}, chain {chain}" if wide else f"{health.head[:_HEAD_SHOWN]} chain {chain}",
         f"{glyphs.count(health.behind)} bytes not shown yet" if health.behind else "",
     ]
     text.append("".join(f" · {part}" for part in parts if part))

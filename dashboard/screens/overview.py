@@ -126,14 +126,14 @@ class OverviewScreen(TrustScreen):
     def _choices(self) -> Content:
         lens = [(LENS_NAMES.get(lens, lens), f"screen.set_lens('{lens}')", lens is self.board.lens) for lens in _LENSES]
         windows = [(window, f"screen.set_window('{window}')", window is self.window) for window in _WINDOWS]
-        text = f"by {_links(lens)}  [dim]·[/] change {_links(windows)}  [dim]·[/] "
+        text = f"by {_links(lens)}  Δ {_links(windows)}  "
         text += f"[@click=screen.sort(1)]sort {self.order.key}[/] [@click=screen.reverse]{self._direction()}[/]"
         if self.trust.folding:
             text += "  [b]folding …[/]"
         return Content.from_markup(text)
 
     def _direction(self) -> str:
-        return "least first" if self.order.ascending else "most first"
+        return "↑" if self.order.ascending else "↓"
 
     def _told(self, shown: int) -> str:
         board, total = self.board, len(self.board.signals)
