@@ -14,7 +14,7 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	"$$python" $(USABLE) >/dev/null 2>&1 && echo "$$python" && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-slow test-browser demo lint format types build clean
+.PHONY: help test test-slow test-browser demo picture lint format types build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -37,6 +37,9 @@ demo: $(STAMP) ## read your own session logs, else those in fixtures/, and show 
 	code=0; $(BIN)/a2a-trust backfill $$logs || code=$$?; \
 	if [ $$code -ne 0 ] && [ $$code -ne 4 ]; then exit $$code; fi; \
 	$(BIN)/a2a-trust show
+
+picture: $(STAMP) ## draw the README's picture of the dashboard anew, from fixtures/
+	$(BIN)/python docs/make_picture.py
 
 lint: $(STAMP) ## ruff, rules and format
 	$(BIN)/ruff check

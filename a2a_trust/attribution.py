@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from a2a_trust.agents import MEMBER_REGISTERED
+from a2a_trust.amendments import MEMBER_REGISTERED
 from a2a_trust.model import ROW_VERSION, Profile, Role, Row
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Attribution:
                 return None
             if header.session in parent.roster:
                 return Identity(parent.roster[header.session], header.parent)
-            if parent.reached <= header.created:
+            if not header.created or parent.reached <= header.created:
                 return None
         provider = descriptor.provider if descriptor else ""
         context = "fork" if header.seeded or provider == "fork" else "fresh"
@@ -128,7 +128,7 @@ def _row(header: LogHeader, finding: Finding, identity: Identity) -> Row:
         id=finding.id or f"msg:{identity.team}:{details.message}",
         time=finding.time,
         session=header.session,
-        gen=header.gen,
+        gen=finding.gen,
         seq=finding.seq,
         pos=finding.pos,
         team_id=identity.team,

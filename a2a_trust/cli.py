@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 import sys
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from a2a_trust import __version__
+from a2a_trust.amend_cli import amend_app
 from a2a_trust.console import HomeOption, JsonOption, fail, home_of, output, print_json
-from a2a_trust.errors import ALL_ERRORS, TrustError
+from a2a_trust.errors import HomeError, TrustError
 
 GROUP = "a2a_trust.commands"
 INTERRUPTED = 130
@@ -43,6 +45,20 @@ def _root(
     ] = False,
 ) -> None:
     """Hold the options that come before a command."""
+
+
+def _register_plugins() -> None:
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        try:
+            entry.load()(app)
+        except Exception as error:  # noqa: BLE001 - a broken plugin must not take the other commands with it
+            fail(
+                TrustError(f"plugin {entry.name} ({entry.value}) could not be loaded: {type(error).__name__}: {error}")
+            )
+
+
+# The commands of plugins come first: what most people run is among them.
+_register_plugins()
 
 
 @app.command(epilog="Example: a2a-trust rebuild")
@@ -97,6 +113,29 @@ def policy(
         output().print(to_toml(current))
 
 
+@app.command(epilog="Examples: a2a-trust verify --write-pin pin.json | a2a-trust verify --pin pin.json")
+def verify(
+    home: HomeOption = None,
+    pin: Annotated[Path | None, typer.Option("--pin", metavar="FILE", help="Hold the log against a pin.")] = None,
+    write_pin: Annotated[
+        Path | None, typer.Option("--write-pin", metavar="FILE", help="If all is well, write a pin to keep elsewhere.")
+    ] = None,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Keep the rows before the first damaged one, all else beside them.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Check the audit log, every step in it, and the ledger made from it."""
+    from a2a_trust import maintenance
+
+    if repair:
+        maintenance.repair_home(home_of(home), as_json=as_json)
+        return
+    code = maintenance.verify_home(home_of(home), pin, write_pin, as_json=as_json)
+    if code:
+        raise typer.Exit(code)
+
+
 @app.command(epilog="Example: a2a-trust doctor")
 def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Say what is found where: sources, logs, the home and its health, failures that no rule knows."""
@@ -109,21 +148,7 @@ def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
         health.print_report(report)
 
 
-def _exit_codes() -> str:
-    return "\n\n".join(f"{error.exit_code}  {(error.__doc__ or '').split(' Exit code')[0]}" for error in ALL_ERRORS)
-
-
-def _register_plugins() -> None:
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
-        try:
-            entry.load()(app)
-        except Exception as error:  # noqa: BLE001 - a broken plugin must not take the other commands with it
-            fail(
-                TrustError(f"plugin {entry.name} ({entry.value}) could not be loaded: {type(error).__name__}: {error}")
-            )
-
-
-_register_plugins()
+app.add_typer(amend_app)
 
 
 def main() -> None:
@@ -137,5 +162,8 @@ def main() -> None:
         # The reader of our output has gone: nothing to tell, and nobody to tell it to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        fail(HomeError(f"{error.filename or 'a file'}: {error.strerror or error}"))
+        sys.exit(HomeError.exit_code)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,8 @@ from a2a_trust.store import default_home
 from a2a_trust.text import safe
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from rich.console import Console
     from rich.table import Table
 
@@ -55,6 +58,21 @@ def _console(*, stderr: bool) -> Console:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPED_WIDTH
     return console
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Give a function (bytes done, bytes in all, state) that shows how far a run is, where somebody is looking."""
+    console = notes()
+    if not console.is_terminal:
+        yield lambda _done, _total, _state: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415 - slow to import
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None, state="")
+        yield lambda done, total, state: bar.update(task, completed=done, total=total or 1, state=state)
 
 
 def print_table(console: Console, table: Table) -> None:

@@ -31,7 +31,7 @@ class LogHeader(Struct, frozen=True, kw_only=True, array_like=True):
     seeded: bool = False
 
 
-class Fact(Struct, frozen=True, array_like=True, tag=True):
+class Fact(Struct, frozen=True, array_like=True, tag=True, gc=False):
     """Base of all facts."""
 
     seq: int

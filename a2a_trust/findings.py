@@ -14,11 +14,11 @@ from msgspec import Struct, field
 from a2a_trust import facts
 from a2a_trust.agents import (
     CALL_UNANSWERED,
-    MEMBER_REGISTERED,
     MODEL_SEEN,
     RESPONSE_UNATTRIBUTABLE,
     TOOL_UNATTRIBUTABLE,
 )
+from a2a_trust.amendments import MEMBER_REGISTERED
 from a2a_trust.model import DIMENSIONS, Details, Dimension, Profile
 from a2a_trust.policy import (
     MESSAGE_SENT,
@@ -38,13 +38,15 @@ FINISHED_WORK: tuple[Dimension, ...] = (Dimension.COMPETENCE, Dimension.RELIABIL
 """The dimensions that a finished or reopened task speaks of."""
 
 
-class Finding(Struct, kw_only=True, array_like=True):
+class Finding(Struct, kw_only=True, array_like=True, gc=False):
     """Something that happened, before it is known who the actor is. Session and format stand in the log's header."""
 
     actor: str
     kind: str
     id: str
     time: int = 0
+    gen: int = 0
+    """Generation of the format in which it was read first: it keeps its place when the log changes format."""
     seq: int = 0
     pos: int = 0
     dim: Dimension | None = None
@@ -151,7 +153,7 @@ class LogFold:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
     def _find(self, fact: facts.Fact, finding: Finding) -> None:
-        finding.time, finding.seq = fact.time, fact.seq
+        finding.time, finding.gen, finding.seq = fact.time, self.state.header.gen, fact.seq
         self.findings.append(finding)
 
     def _find_own(self, fact: facts.Fact, what: tuple[str, str], details: Details, *, pos: int = 0) -> None:
@@ -233,8 +235,10 @@ class LogFold:
     def _exit_code(self, fact: facts.ExitCode) -> None:
         waiting = self.state.calls.get(fact.call)
         tool = waiting[0].tool if waiting else None
+        count = self.state.used.get(fact.call, 0) + bool(waiting)
+        row_id = f"exit:{self._session}:{fact.call}" + (f"#{count}" if count > 1 else "")
         details = Details(tool=tool, call=fact.call, exit_code=fact.code, model=self.state.model or None)
-        self._find_own(fact, ("exit-code", f"exit:{self._session}:{fact.call}"), details, pos=1)
+        self._find_own(fact, ("exit-code", row_id), details, pos=1)
 
     def _asked(self, fact: facts.ApprovalAsked) -> None:
         self.state.approvals[fact.approval] = fact.call

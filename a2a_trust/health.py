@@ -20,8 +20,9 @@ from a2a_trust.lenses import recurring_shares
 from a2a_trust.policy import TOOL_ERROR
 from a2a_trust.sources.base import Skips, Source, load_sources
 from a2a_trust.store import read_ledger
+from a2a_trust.store.reader import AUDIT, read_all_rows
 from a2a_trust.store.snapshot import LEDGER, read_snapshot
-from a2a_trust.store.store import AUDIT, LOCK, read_all_rows
+from a2a_trust.store.store import LOCK
 from a2a_trust.text import percent, safe, size
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-LIBRARIES = ("zstandard", "msgspec", "filelock", "typer", "rich")
+LIBRARIES = ("zstandard", "msgspec", "filelock", "typer", "rich", "textual", "jinja2")
 TEXTS_SHOWN = 10
 
 

@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from a2a_trust.agents import MODEL_SEEN, Tally, resolve
+from a2a_trust.amendments import Amendments
 from a2a_trust.policy import MESSAGE_SENT
 
 if TYPE_CHECKING:
@@ -67,17 +68,21 @@ def fold_by(lens: Lens, rows: Iterable[Row], policy: Policy) -> dict[str, AgentR
 
     Rows without the key (a task has no tool) are left out. A record's `fingerprint` holds the key.
     """
-    by_subject: dict[str, list[Row]] = {}
-    models = _Models()
+    by_fingerprint: dict[str, list[Row]] = {}
+    models, amendments = _Models(), Amendments()
     for row in rows:
+        amendments.add(row)
         if row.subject:
-            by_subject.setdefault(row.subject, []).append(row)
+            by_fingerprint.setdefault(row.subject, []).append(row)
             models.add(row)
     models.sort()
+    by_subject: dict[str, list[Row]] = {}
+    for fingerprint, found in by_fingerprint.items():
+        by_subject.setdefault(amendments.subject(fingerprint), []).extend(found)
     grouped: dict[str, list[tuple[Key, Row, float | None]]] = {}
-    for found in by_subject.values():
-        for row, quality in resolve(found, policy):
-            key = _key(lens, row, models)
+    for subject, found in by_subject.items():
+        for row, quality in resolve(found, policy, amendments):
+            key = subject if lens is Lens.FINGERPRINT else _key(lens, row, models)
             if key:
                 grouped.setdefault(key, []).append((row.key, row, quality))
     records: dict[str, AgentRecord] = {}

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
-from a2a_trust.console import output, print_json, print_table
+from a2a_trust.console import output, print_json, print_table, progress
 from a2a_trust.errors import NoLedgerError, UsageError
 from a2a_trust.model import DIMENSIONS, AgentRecord, Policy
 from a2a_trust.policy import STANDARD
 from a2a_trust.reputation import total
 from a2a_trust.store import TrustStore, read_ledger
+from a2a_trust.store.reader import AUDIT, fold_log, read_all_rows
 from a2a_trust.store.snapshot import LEDGER, encode_ledger, read_snapshot
-from a2a_trust.store.store import AUDIT, fold_log, read_all_rows
 from a2a_trust.text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from a2a_trust.store.verify import Verification
 
 
 class Rebuilt(Struct, frozen=True):
@@ -171,3 +174,52 @@ def _number(value: float | None, samples: int) -> str:
     if value is None:
         return "not enough evidence" if not samples else "–"
     return f"{value}/{samples}" if samples else f"{value}"
+
+
+def repair_home(home: Path, *, as_json: bool) -> None:
+    """Repair a damaged audit log and tell what was done."""
+    from a2a_trust.store.repair import repair  # noqa: PLC0415 - rarely needed
+
+    _need_home(home)
+    done, console = repair(home), output()
+    if as_json:
+        print_json(done)
+    elif done is None:
+        console.print("No row is damaged; nothing was done.")
+    else:
+        console.print(f"damage     {safe(done.damage)}")
+        console.print(f"kept       {done.rows_kept} rows, {done.bytes_kept} bytes")
+        console.print(f"set aside  {done.bytes_set_aside} bytes; all as it was found: {', '.join(done.kept_as)}")
+        console.print("The next backfill reads every session log anew and brings back what these still hold.")
+
+
+def verify_home(home: Path, pin: Path | None, write_pin: Path | None, *, as_json: bool) -> int:
+    """Check a home, tell what is found, and return the exit code."""
+    from a2a_trust.store.verify import pin_of, read_pin, verify  # noqa: PLC0415 - slow to import
+
+    with progress("verifying") as report:
+        found = verify(home, read_pin(pin) if pin else None, lambda done, total: report(done, total, ""))
+    if write_pin is not None and not found.defects:
+        write_pin.write_bytes(msgspec.json.encode(pin_of(found)) + b"\n")
+    if as_json:
+        print_json(found)
+    else:
+        _print_verification(found, write_pin)
+    return found.exit_code
+
+
+def _print_verification(found: Verification, write_pin: Path | None) -> None:
+    console = output()
+    held = f", held against {', '.join(found.checked)}" if found.checked else ""
+    console.print(f"{found.rows} rows, {found.bytes} bytes, head {found.head[:16]}{held}")
+    if found.torn_bytes:
+        console.print(f"{found.torn_bytes} bytes behind them were never acknowledged; the next writer sets them aside")
+    for defect in found.defects:
+        place = f"row {defect.row} at byte {defect.byte}: " if defect.row else ""
+        console.print(f"{defect.kind}: {place}{safe(defect.what)}")
+    if found.defect_count > len(found.defects):
+        console.print(f"… and {found.defect_count - len(found.defects)} more")
+    if not found.defects:
+        console.print("Every row links to the one before it and does what the rows above it give; the views agree.")
+        if write_pin is not None:
+            console.print(f"pin written to {safe(str(write_pin))}: keep it where whoever writes this home cannot")

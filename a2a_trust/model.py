@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from enum import StrEnum
+from functools import lru_cache
 
 from msgspec import Struct, field
 
@@ -16,6 +17,8 @@ LEDGER_VERSION = 1
 NO_HEAD = "0" * 64
 UNIT_SEPARATOR = "\x1f"
 HISTORY_ROWS = 64
+ADOPTED = "adopted"
+"""Scope of rows from another store: their ids say what they recorded, whatever the session they stand in."""
 
 Key = tuple[int, str, int, int, int, str]
 
@@ -52,18 +55,23 @@ class Profile(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def fingerprint(self) -> str:
-        """Return the SHA-256 (lowercase hex) over the four identity fields.
+        """The SHA-256 (lowercase hex) over the four identity fields."""
+        return _fingerprint(self.name, self.description, self.provider, self.context)
 
-        The fields are joined by U+001F; where a field itself holds one, each is prefixed by its length in bytes
-        instead, so that two profiles never share a text.
-        """
-        fields = (self.name, self.description, self.provider, self.context)
-        if any(UNIT_SEPARATOR in text for text in fields):
-            encoded = [text.encode() for text in fields]
-            data = b"".join(b"%d:%s" % (len(text), text) for text in encoded)
-        else:
-            data = UNIT_SEPARATOR.join(fields).encode()
-        return hashlib.sha256(data).hexdigest()
+
+@lru_cache(maxsize=4096)
+def _fingerprint(*fields: str) -> str:
+    """Hash the fields joined by U+001F.
+
+    Where a field itself holds one, each is prefixed by its length in bytes instead, so that no two profiles share a
+    text.
+    """
+    if any(UNIT_SEPARATOR in text for text in fields):
+        encoded = [text.encode() for text in fields]
+        data = b"".join(b"%d:%s" % (len(text), text) for text in encoded)
+    else:
+        data = UNIT_SEPARATOR.join(fields).encode()
+    return hashlib.sha256(data).hexdigest()
 
 
 class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -91,7 +99,7 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Tools whose calls are recorded and not folded: board, mailbox, waiting, spawning, lists."""
 
 
-class Details(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Details(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     """What the deciding event, and its own log up to it, say: raw measures and what the lenses need."""
 
     tool: str | None = None
@@ -116,6 +124,22 @@ class Details(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="cam
     profile: Profile | None = None
     policy: Policy | None = None
     role: Role | None = None
+    given: float | None = None
+    """Quality that came with an adopted row: history, which no policy changes."""
+    session: str | None = None
+    """The session that a person's row, or a row adopted from another store, speaks of."""
+    agent: str | None = None
+    """Fingerprint that a person's row speaks of."""
+    alias: str | None = None
+    """Fingerprint under which the rows of `agent` are folded."""
+    scope: Dimension | None = None
+    """The one dimension that is reset."""
+    undo: bool | None = None
+    comment: str | None = None
+    observer: str | None = None
+    origin: str | None = None
+    digest: str | None = None
+    """SHA-256 of the line that an adopted row was made from."""
     model: str | None = None
     project: str | None = None
     source: str | None = None
@@ -129,7 +153,7 @@ class Late(Struct, frozen=True):
     value: float
 
 
-class Row(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Row(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     """One line of the audit log: evidence where `dim` is set, an observation where it is not.
 
     `quality`, `before`, `after`, `delta` and `late` are absent where the policy of that place does not fold the row.
@@ -155,6 +179,11 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel")
     supersedes: str | None = None
     evidence: Details = Details()
     prev: str = ""
+
+    @property
+    def scope(self) -> str:
+        """Within what the row's id is the only one: its session, the one a person's row is about, or `adopted`."""
+        return ADOPTED if self.evidence.digest else self.evidence.session or self.session
 
     @property
     def key(self) -> Key:

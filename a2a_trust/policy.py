@@ -9,6 +9,7 @@ import difflib
 import json
 import math
 import tomllib
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -51,6 +52,7 @@ STANDARD = msgspec.structs.replace(
     quality={
         **SEED.quality,
         TASK_REOPENED: 0.0,
+        FEEDBACK: 1.0,
         "answer-accepted": 0.8,
         "answer-abandoned": 0.0,
         "juror-present": 1.0,
@@ -82,9 +84,12 @@ BUILT_IN = {policy.name: policy for policy in (STANDARD, SEED)}
 
 def is_coordination(policy: Policy, tool: str | None) -> bool:
     """Tell whether calls of a tool are left out; a listed name that ends in `*` covers all names it begins."""
-    if tool is None:
-        return False
-    return any(tool.startswith(name[:-1]) if name.endswith("*") else tool == name for name in policy.coordination_tools)
+    return tool is not None and _listed(policy.coordination_tools, tool)
+
+
+@lru_cache(maxsize=4096)
+def _listed(names: tuple[str, ...], tool: str) -> bool:
+    return any(tool.startswith(name[:-1]) if name.endswith("*") else tool == name for name in names)
 
 
 def quality_of(policy: Policy, row: Row, *, supported: bool) -> float | None:
@@ -94,25 +99,40 @@ def quality_of(policy: Policy, row: Row, *, supported: bool) -> float | None:
     look at it.
     """
     details = row.evidence
-    if row.dim is None or details.role not in policy.roles or is_coordination(policy, details.tool):
+    if row.dim is None:
+        return None
+    if details.given is not None:
+        return details.given
+    if details.role not in policy.roles or is_coordination(policy, details.tool):
         return None
     if row.kind == RESPONSE_LATENCY:
-        if details.ms is None:
-            return None
-        return next((good for limit, good in policy.latency if details.ms <= limit), policy.latency_beyond)
+        return _latency_quality(policy, details.ms)
     if row.kind == FEEDBACK:
-        low, high = RATINGS
-        return None if details.rating is None else (details.rating - low) / (high - low)
-    if row.kind == TASK_COMPLETED and policy.completion_needs_work and not supported:
+        return _rating_quality(policy, details.rating)
+    unsupported = row.kind == TASK_COMPLETED and policy.completion_needs_work and not supported
+    return None if unsupported else policy.quality.get(row.kind)
+
+
+def _rating_quality(policy: Policy, rating: int | None) -> float | None:
+    best = policy.quality.get(FEEDBACK)
+    if rating is None or best is None:
         return None
-    return policy.quality.get(row.kind)
+    low, high = RATINGS
+    return (rating - low) / (high - low) * best
+
+
+def _latency_quality(policy: Policy, ms: int | None) -> float | None:
+    if ms is None:
+        return None
+    return next((quality for limit, quality in policy.latency if ms <= limit), policy.latency_beyond)
 
 
 def load_policy(name: str | Path) -> Policy:
     """Return a built-in policy by name, or read one from a TOML file.
 
     A file states only what differs from the built-in policy that its key `base` names (default `standard`). Tables
-    (`quality`, `weights`) are merged key by key. Raises `PolicyError` that names the wrong key.
+    (`quality`, `weights`) are merged key by key; a kind of `quality` set to `false` is not folded. Raises `PolicyError`
+    that names the wrong key.
     """
     text = str(name)
     if text in BUILT_IN:
@@ -144,6 +164,9 @@ def parse_policy(data: dict[str, Any], place: str) -> Policy:
             msg = f"policy {place}: unknown key {key!r}{hint}"
             raise PolicyError(msg)
         merged[key] = {**merged[key], **value} if isinstance(value, dict) and isinstance(merged[key], dict) else value
+    if isinstance(merged["quality"], dict):
+        merged["quality"] = {kind: value for kind, value in merged["quality"].items() if value is not False}
+    _check_tables(merged, place)
     try:
         policy = msgspec.convert(merged, Policy)
     except msgspec.ValidationError as error:
@@ -151,6 +174,17 @@ def parse_policy(data: dict[str, Any], place: str) -> Policy:
         raise PolicyError(msg) from None
     check_policy(policy, place)
     return policy
+
+
+def _check_tables(merged: dict[str, Any], place: str) -> None:
+    """Raise `PolicyError` for an entry of a table that is no number, or that weighs no dimension."""
+    for table in ("quality", "weights"):
+        entries = merged[table] if isinstance(merged[table], dict) else {}
+        for key, value in entries.items():
+            if table == "weights" and key not in tuple(DIMENSIONS):
+                raise PolicyError(f"policy {place}: key 'weights.{key}': there is no such dimension")
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise PolicyError(f"policy {place}: key '{table}.{key}': expected a number, found {value!r}")
 
 
 def check_policy(policy: Policy, place: str) -> None:
@@ -190,16 +224,22 @@ def weight_of(policy: Policy, dim: Dimension) -> float:
     return policy.weights.get(dim, 0.0)
 
 
+def _toml(value: object) -> str:
+    """Return a value as TOML writes it; for what a policy holds that is JSON, but for escaped pairs."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def to_toml(policy: Policy) -> str:
     """Return a policy as the TOML file that would give it; a start for one's own."""
     name = "# name" if policy.name in BUILT_IN else "name"
     data: dict[str, Any] = msgspec.to_builtins(policy)
     tables = {key: value for key, value in data.items() if isinstance(value, dict)}
+    tables["quality"] |= {kind: False for kind in STANDARD.quality if kind not in tables["quality"]}
     lines = [
-        f'base = "{policy.name if policy.name in BUILT_IN else STANDARD.name}"',
-        f"{name} = {json.dumps(policy.name)}",
+        f'base = "{STANDARD.name}"',
+        f"{name} = {_toml(policy.name)}",
     ]
-    lines += [f"{key} = {json.dumps(value)}" for key, value in data.items() if key not in tables and key != "name"]
+    lines += [f"{key} = {_toml(value)}" for key, value in data.items() if key not in tables and key != "name"]
     for table, values in tables.items():
-        lines += ["", f"[{table}]", *(f"{json.dumps(key)} = {json.dumps(value)}" for key, value in values.items())]
+        lines += ["", f"[{table}]", *(f"{_toml(key)} = {_toml(value)}" for key, value in values.items())]
     return "\n".join(lines)

@@ -83,4 +83,7 @@ def interval(good: int, samples: int) -> Interval | None:
     centre = rate + z2 / (2 * samples)
     margin = Z_95 * math.sqrt(rate * (1 - rate) / samples + z2 / (4 * samples * samples))
     scale = 1 + z2 / samples
-    return Interval(rate, max(0.0, (centre - margin) / scale), min(1.0, (centre + margin) / scale))
+    # At the ends the bound is the end itself, which rounding would miss by a hair.
+    low = 0.0 if good == 0 else (centre - margin) / scale
+    high = 1.0 if good == samples else (centre + margin) / scale
+    return Interval(rate, low, high)

@@ -14,7 +14,7 @@ from a2a_trust.lenses import RECURS, Lens, default_lens, fold_by, recurring_shar
 from a2a_trust.model import DIMENSIONS, AgentRecord, Dimension, HistoryEntry, Ledger, Policy, Profile, Role, Row, Stats
 from a2a_trust.reputation import confidence, interval, total
 from a2a_trust.store import read_ledger
-from a2a_trust.store.store import read_all_rows, read_rows_of
+from a2a_trust.store.reader import read_all_rows, read_rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -130,7 +130,8 @@ class TrustSignals:
         if not found:
             close = [record.profile.name for record in self._agents.values() if wanted.lower() in record.profile.name]
             hint = f"; did you mean {', '.join(sorted(set(close))[:5])}?" if close else "; see: a2a-trust show"
-            raise UnknownAgentError(f"no agent is named {wanted!r}, nor has it as the start of its fingerprint{hint}")
+            prefix = f"of at least {PREFIX_LENGTH} characters" if len(wanted) < PREFIX_LENGTH else "of a fingerprint"
+            raise UnknownAgentError(f"no agent is named {wanted!r}, and it is no start {prefix}{hint}")
         if len(found) > 1:
             candidates = "; ".join(self._candidate(key) for key in sorted(found)[:10])
             raise UnknownAgentError(f"{len(found)} agents answer to {wanted!r}, give a fingerprint: {candidates}")

@@ -1,4 +1,4 @@
-"""The `backfill` command."""
+"""The commands that read logs: `backfill`, `adopt`, and `amend reattribute`."""
 
 from __future__ import annotations
 
@@ -10,23 +10,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from a2a_trust.backfill.amend import adopt, reattribute
 
-from a2a_trust.console import HomeOption, JsonOption, home_of, notes, output, print_json
+from a2a_trust.amend_cli import amend_app
+from a2a_trust.console import HomeOption, JsonOption, home_of, output, print_json, progress
 from a2a_trust.errors import NothingFoundError, SomeUnreadableError, UsageError
 from a2a_trust.text import safe, size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from a2a_trust.backfill.run import Progress, Summary
 
     from a2a_trust.sources.base import Source
 
 PLACES_SHOWN = 3
+HARMLESS = ("copy-of-session", "excluded")
+"""Skips that lose nothing, or that were asked for: counted here, listed with --json."""
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to the application."""
+    """Add the commands to the application."""
+    app.command(hidden=True, epilog="Example: a2a-trust adopt ~/.dsh/a2a-trust --keep-judgements")(adopt)
+    amend_app.command(epilog="Example: a2a-trust amend reattribute")(reattribute)
     app.command(
         epilog="Examples: a2a-trust backfill | a2a-trust backfill ~/logs --dry-run | a2a-trust backfill --exclude 'x-*'"
     )(backfill)
@@ -57,30 +63,53 @@ def backfill(
 
     from a2a_trust.policy import load_policy
     from a2a_trust.store import TrustStore
+    from a2a_trust.store.reader import AUDIT
 
     place = home_of(home)
     sources = _sources(source or [])
+    see = "a2a-trust show" + (f" --home {home}" if home is not None else "")
     for path in paths or []:
         if not path.exists():
             raise UsageError(f"{path}: no such file or folder; give a folder that holds session logs")
     wanted = load_policy(policy) if policy is not None else None
     options = Options(paths=paths or [], exclude=exclude or [], jobs=jobs)
-    with _dry_home(place, dry_run=dry_run) as target, TrustStore(target, wanted) as store, _progress() as report:
-        summary = run(store, sources, options, os.environ, report)
+    if not (place / AUDIT).exists():
+        _need_logs(sources, paths or [])
+    with _dry_home(place, dry_run=dry_run) as target, TrustStore(target, wanted) as store, progress("reading") as show:
+        summary = run(store, sources, options, os.environ, lambda now: show(now.bytes, now.bytes_total, _state(now)))
     if as_json:
         print_json(summary)
     else:
-        _print_summary(summary, place, dry_run=dry_run)
-    if not summary.files and not summary.unreadable:
-        looked = ", ".join(summary.places)
-        raise NothingFoundError(
-            f"no session logs in {looked}; give the folder that holds them: a2a-trust backfill PATH "
-            "(DSH_HOME moves the default)"
-        )
+        _print_summary(summary, place, see, dry_run=dry_run)
     if summary.unreadable:
+        newer = {"newer-format", "unknown-version"} & summary.skipped.keys()
+        hint = "; some are of a newer format: update a2a-trust" if newer else ""
         raise SomeUnreadableError(
-            f"{summary.unreadable} logs or folders could not be read, the rest is done; they are listed above"
+            f"{summary.unreadable} logs or folders could not be read, the rest is done; they are listed above{hint}"
         )
+    if not summary.files:
+        raise _nothing_found(summary.places)
+
+
+def _need_logs(sources: Mapping[str, Source], paths: list[Path]) -> None:
+    """Refuse to make a home where there is nothing to put into it."""
+    from a2a_trust.backfill.discover import places_of
+
+    from a2a_trust.sources.base import Skips
+
+    places = places_of(sources, paths, os.environ)
+    skips = Skips()
+    for source, place in places:
+        if place.exists() and (next(source.discover(place, skips), None) is not None or skips.counts):
+            return
+    raise _nothing_found(sorted({str(place) for _, place in places}))
+
+
+def _nothing_found(places: Iterable[str]) -> NothingFoundError:
+    return NothingFoundError(
+        f"no session logs in {', '.join(places)}; give the folder that holds them: a2a-trust backfill PATH "
+        "(DSH_HOME moves the default)"
+    )
 
 
 def _sources(names: list[str]) -> dict[str, Source]:
@@ -105,31 +134,11 @@ def _dry_home(home: Path, *, dry_run: bool) -> Iterator[Path]:
         yield copy
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[Progress], None]]:
-    """Show how far a run is, where somebody is looking."""
-    console = notes()
-    if not console.is_terminal:
-        yield lambda _: None
-        return
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"))
-    with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("reading", total=None, state="")
-
-        def report(now: Progress) -> None:
-            state = (
-                f"{now.logs}/{now.logs_total} logs, {size(now.bytes)} of {size(now.bytes_total)}, "
-                f"{now.findings} findings"
-            )
-            bar.update(task, completed=now.bytes, total=now.bytes_total or 1, state=state)
-
-        yield report
+def _state(now: Progress) -> str:
+    return f"{now.logs}/{now.logs_total} logs, {size(now.bytes)} of {size(now.bytes_total)}, {now.findings} findings"
 
 
-def _print_summary(summary: Summary, home: Path, *, dry_run: bool) -> None:
+def _print_summary(summary: Summary, home: Path, see: str, *, dry_run: bool) -> None:
     console = output()
     sessions = ", ".join(f"{count} {role}" for role, count in sorted(summary.sessions.items())) or "none"
     unchanged = f", {summary.unchanged} of them unchanged" if summary.unchanged else ""
@@ -158,14 +167,14 @@ def _print_summary(summary: Summary, home: Path, *, dry_run: bool) -> None:
         console.print(f"unused        {reason} {count}")
     for reason, count in summary.skipped.items():
         console.print(f"skipped       {reason} {count}")
-        places = summary.skipped_at.get(reason, [])
+        places = [] if reason in HARMLESS else summary.skipped_at.get(reason, [])
         for text in places[:PLACES_SHOWN]:
             console.print(f"                {safe(text)}")
-        if len(places) > PLACES_SHOWN or count > len(places):
-            console.print("                … all with --json")
+        if len(places) > PLACES_SHOWN:
+            console.print(f"                … and {count - PLACES_SHOWN} more with --json")
     if summary.recovered:
         console.print(f"recovered     {safe(summary.recovered)}")
     if dry_run:
         console.print(f"Nothing was written: this was a dry run over {safe(str(home))}.")
     else:
-        console.print(f"The ledger is in {safe(str(home))}. To see it: a2a-trust show")
+        console.print(f"The ledger is in {safe(str(home))}. To see it: {safe(see)}")

@@ -1,13 +1,12 @@
 """Which logs there are, and which copy of each session is read.
 
 A session may have logs of several format generations in one folder, and copies in several places. It is one session:
-the highest generation whose header can be read, and the longest copy, is its log. Nothing is opened for writing.
+the highest generation whose header can be read, in the copy with the most whole lines, is its log.
 """
 
 from __future__ import annotations
 
 import fnmatch
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -17,16 +16,19 @@ from a2a_trust.store.cache import LogEntry
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from a2a_trust.store.cache import Cache
 
 
 class FoundLog(Struct, frozen=True):
-    """The log that is read for a session, and what is remembered of it."""
+    """The log of a session, and what is remembered of that session."""
 
     session: str
     log: LogFile
     known: LogEntry | None
+    stale: bool = False
+    """A copy that is worse than the one that was read before, wherever that is now: there is nothing to read."""
 
 
 class Found(Struct):
@@ -51,7 +53,7 @@ def places_of(
 def discover(places: Sequence[tuple[Source, Path]], cache: Cache, exclude: Sequence[str] = ()) -> Found:
     """Find the log of each session below the given places."""
     found = Found()
-    copies: dict[str, list[FoundLog]] = {}
+    copies: dict[str, list[tuple[Source, FoundLog]]] = {}
     seen: set[str] = set()
     for source, place in places:
         if str(place) not in found.places:
@@ -60,15 +62,15 @@ def discover(places: Sequence[tuple[Source, Path]], cache: Cache, exclude: Seque
             continue
         for candidates in source.discover(place.absolute(), found.skips):
             found.files += len(candidates)
-            kept = [log for log in candidates if not _excluded(log.path, exclude)]
+            kept = [log for log in candidates if not _excluded(log.path, exclude) and log.path not in seen]
+            seen.update(log.path for log in candidates)
             if len(kept) < len(candidates):
                 found.skips.add("excluded", count=len(candidates) - len(kept))
             chosen = _readable(source, kept, cache, found.skips)
-            if chosen is not None and (real := str(Path(chosen.log.path).resolve())) not in seen:
-                seen.add(real)
-                copies.setdefault(chosen.session, []).append(chosen)
+            if chosen is not None:
+                copies.setdefault(chosen.session, []).append((source, chosen))
     for session in sorted(copies):
-        best, *others = _best_first(copies[session], {source.name: source for source, _ in places})
+        best, *others = _best_first(copies[session], cache)
         for other in others:
             found.skips.add("copy-of-session", f"{other.log.path}: {best.log.path} is read instead")
         found.logs.append(best)
@@ -94,19 +96,34 @@ def _readable(source: Source, candidates: Sequence[LogFile], cache: Cache, skips
     return None
 
 
-def _best_first(copies: list[FoundLog], sources: Mapping[str, Source]) -> list[FoundLog]:
-    """Sort copies of one session: newest generation, then the longest.
+def _best_first(copies: list[tuple[Source, FoundLog]], cache: Cache) -> list[FoundLog]:
+    """Sort copies of one session: newest generation, then the most whole lines.
 
-    Sizes on disk compare only within one encoding; where they differ, the copies are read and their lines counted.
+    Sizes say little: a log that was killed can be longer than the same log after its repair. So where there is more
+    than one copy, now or in an earlier run, their lines are counted, once.
     """
-    mixed = len({Path(copy.log.path).suffix for copy in copies}) > 1
+    _, first = copies[0]
+    known = first.known
+    if len(copies) == 1 and (known is None or known.path == first.log.path):
+        return [first]
+    ranked = []
+    for source, copy in copies:
+        is_known = known is not None and known.path == copy.log.path
+        ranked.append((-copy.log.gen, -_lines(source, copy.log, cache), not is_known, copy.log.path, copy))
+    ranked.sort(key=lambda rank: rank[:4])
+    gen, lines, _, path, best = ranked[0]
+    if known is not None and path != known.path and (gen, lines) >= (-known.gen, -known.lines):
+        best = FoundLog(best.session, best.log, known, stale=True)
+    return [best, *(rank[4] for rank in ranked[1:])]
 
-    def length(copy: FoundLog) -> int:
-        if not mixed:
-            return copy.log.size
+
+def _lines(source: Source, log: LogFile, cache: Cache) -> int:
+    """Return how many whole lines a copy holds."""
+    lines = cache.copy_lines(log.path, log.size, log.mtime_ns)
+    if lines is None:
         try:
-            return sources[copy.log.source].read(copy.log, None).lines
+            lines = source.read(log, None).lines
         except LogUnreadableError:
-            return 0
-
-    return sorted(copies, key=lambda copy: (-copy.log.gen, -length(copy), copy.log.path))
+            lines = 0
+        cache.save_copy(log.path, log.size, log.mtime_ns, lines)
+    return lines

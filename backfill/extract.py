@@ -37,6 +37,8 @@ class Extract(Struct, array_like=True):
     findings: list[Finding] = field(default_factory=list)
     torn_findings: list[Finding] = field(default_factory=list)
     lines: int = 0
+    total_lines: int = 0
+    """Whole lines in the log: those read now, and those before the cursor."""
     used: int = 0
     irrelevant: int = 0
     inherited: int = 0
@@ -61,7 +63,7 @@ def extract(job: Job) -> Extract:
     except LogUnreadableError as error:
         found.failed = True
         found.skips.add(error.reason, f"{job.log.path}: {error}")
-    except (OSError, ValueError, MemoryError, RecursionError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever a stranger's log does to a reader, the others are read
         found.failed = True
         found.skips.add("reader-failed", f"{job.log.path}: {type(error).__name__}: {error}")
     return found
@@ -86,6 +88,7 @@ def _read(job: Job, found: Extract) -> None:
         found.live = msgspec.msgpack.encode(state)
     found.lines, found.used, found.irrelevant = reading.lines, reading.used, reading.irrelevant
     found.inherited, found.undated, found.bytes_read = reading.inherited, reading.undated, reading.bytes_read
+    found.total_lines = reading.total_lines
     found.skips = reading.skips
     found.unused = fold.skipped
 

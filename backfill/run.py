@@ -35,7 +35,14 @@ if TYPE_CHECKING:
 
 POOL_BYTES = 12 << 20
 """Below this many bytes to read, starting processes costs more than they save."""
-UNREADABLE = ("log-unreadable", "header-unreadable", "folder-unreadable", "reader-failed")
+UNREADABLE = (
+    "log-unreadable",
+    "header-unreadable",
+    "folder-unreadable",
+    "reader-failed",
+    "newer-format",
+    "unknown-version",
+)
 """Reasons for which a log, or more, was not read at all."""
 
 
@@ -100,7 +107,7 @@ class Summary(Struct, kw_only=True, rename="camel"):
         return sum(self.skipped.get(reason, 0) for reason in UNREADABLE)
 
 
-LINE_SKIPS = ("unknown-type", "malformed-line", "wrong-shape", "line-too-long", "foreign-team")
+LINE_SKIPS = ("unknown-type", "malformed-line", "wrong-shape", "line-too-long", "foreign-team", "other-session")
 """Reasons under which a single line is counted."""
 
 
@@ -132,7 +139,7 @@ def run(
 def _finish(store: TrustStore, found: Found, extracts: list[Extract], started: float) -> Summary:
     extracts.sort(key=lambda done: done.job.session)
     read = [done for done in extracts if not done.failed]
-    rows, entries = _attribute(store.cache, read)
+    rows, entries = attribute(store.cache, read)
     commit = store.commit(rows)
     store.cache.save_logs(entries)
     summary = Summary(
@@ -178,14 +185,13 @@ def _job_for(found: FoundLog) -> Job | None:
     log, known = found.log, found.known
     if known is None or known.rules != RULES_VERSION:
         return Job(log, found.session)
-    if known.path == log.path:
-        if (known.size, known.mtime_ns, known.inode) == (log.size, log.mtime_ns, log.inode):
-            return None
-        return Job(log, found.session, known.cursor, known.state)
-    same_encoding = known.path.rpartition(".")[2] == log.path.rpartition(".")[2]
-    if same_encoding and (log.gen, log.size) <= (known.gen, known.size):
+    if found.stale:
         return None
-    return Job(log, found.session)
+    if known.path != log.path:
+        return Job(log, found.session)
+    if (known.size, known.mtime_ns, known.inode) == (log.size, log.mtime_ns, log.inode):
+        return None
+    return Job(log, found.session, known.cursor, known.state)
 
 
 def _bytes_of(job: Job) -> int:
@@ -230,11 +236,11 @@ class _Logs(dict[str, LogState]):
             entry = self._cache.log(session)
             if entry is None:
                 return default
-            self[session] = decode_state(entry.state)
+            self[session] = decode_state(entry.live or entry.state)
         return self[session]
 
 
-def _attribute(cache: Cache, extracts: list[Extract]) -> tuple[list[Row], list[LogEntry]]:
+def attribute(cache: Cache, extracts: list[Extract]) -> tuple[list[Row], list[LogEntry]]:
     """Return the rows that can be made now, and what to remember of each log that was read or waited."""
     logs = _Logs(cache)
     for done in extracts:
@@ -244,10 +250,12 @@ def _attribute(cache: Cache, extracts: list[Extract]) -> tuple[list[Row], list[L
     entries: dict[str, LogEntry] = {}
     for done in extracts:
         log = logs[done.job.session]
-        made, waiting = attribution.rows(log, [*log.parked, *done.findings])
-        rows += made
-        rows += attribution.rows(log, done.torn_findings)[0]
-        entries[done.job.session] = _entry(done, attribution, waiting)
+        made, waiting = attribution.rows(log, _with_earlier(cache, log, done.findings))
+        torn, torn_waiting = attribution.rows(log, done.torn_findings)
+        rows += made + torn
+        entry = _entry(done, attribution, waiting)
+        # What waits behind the cursor is not remembered: the log is read again, whether it grows or not.
+        entries[done.job.session] = entry._replace(size=-1) if torn_waiting else entry
     pending = [done.job.session for done in extracts]
     while pending:
         for entry in cache.waiting_below(pending.pop()):
@@ -261,6 +269,19 @@ def _attribute(cache: Cache, extracts: list[Extract]) -> tuple[list[Row], list[L
             )
             pending.append(entry.session)
     return rows, list(entries.values())
+
+
+def _with_earlier(cache: Cache, log: LogState, findings: list[Finding]) -> list[Finding]:
+    """Return new findings and those that wait since earlier readings; the earlier one of two about one event.
+
+    They are looked up in what is remembered, since a log that is read from its start again has forgotten them.
+    """
+    entry = cache.log(log.header.session)
+    earlier = decode_state(entry.state).parked if entry else []
+    found: dict[tuple[str, str, str, str | None], Finding] = {}
+    for finding in (*earlier, *log.parked, *findings):
+        found.setdefault((finding.id, finding.kind, finding.actor, finding.details.message), finding)
+    return list(found.values())
 
 
 def _role(attribution: Attribution, log: LogState) -> str:
@@ -282,8 +303,10 @@ def _entry(done: Extract, attribution: Attribution, waiting: list[Finding]) -> L
         mtime_ns=log.mtime_ns,
         inode=log.inode,
         rules=RULES_VERSION,
+        lines=done.total_lines,
         role=_role(attribution, state),
         waiting=len(waiting),
         cursor=done.cursor,
         state=msgspec.msgpack.encode(state),
+        live=done.live,
     )

@@ -24,7 +24,7 @@ from textual.binding import Binding, BindingType
 from textual.worker import get_current_worker
 
 from a2a_trust.errors import NoLedgerError, TrustError
-from a2a_trust.store import reader
+from a2a_trust.store import live
 from a2a_trust.text import safe
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class TrustApp(App[None]):
         self.chain_state = "not checked (v)"
         self._folders: list[tempfile.TemporaryDirectory[str]] = []
         self._lens = lens
-        self._shape: reader.Shape | None = None
+        self._shape: live.Shape | None = None
         self._loading = False
         self.theme = theme or theme_for(dict(os.environ))
 
@@ -105,7 +105,7 @@ class TrustApp(App[None]):
         """Read the home again if its files are others than they were."""
         if self._loading:
             return
-        shape = reader.shape(self.home)
+        shape = live.shape(self.home)
         if shape != self._shape:
             self._shape = shape
             self._load()
@@ -195,7 +195,7 @@ class TrustApp(App[None]):
                 self.call_from_thread(self._chain_checked, state)
 
         try:
-            chain = reader.check_chain(self.home, lambda rows: tell(f"{rows} rows …"))
+            chain = live.check_chain(self.home, lambda rows: tell(f"{rows} rows …"))
         except (TrustError, OSError):
             tell("not readable")
             return

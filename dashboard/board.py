@@ -1,6 +1,6 @@
 """What the screens show of a home at one moment: its signals under a lens, and whether it is being recorded.
 
-Reads through `a2a_trust.store.reader` and `TrustSignals` only, so it cannot write. Sorting and filtering are pure.
+Reads through `a2a_trust.store.live` and `TrustSignals` only, so it cannot write. Sorting and filtering are pure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from a2a_trust.errors import UnknownAgentError, UsageError
 from a2a_trust.lenses import Lens
 from a2a_trust.model import DIMENSIONS, Dimension, Policy
 from a2a_trust.signals import PREFIX_LENGTH, Provenance, Signal, TrustSignals
-from a2a_trust.store import reader
+from a2a_trust.store import live
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -108,13 +108,13 @@ def _without_collecting() -> Iterator[None]:
 
 
 def _load(home: Path, lens: Lens | None) -> Board:
-    state = reader.read_state(home)
+    state = live.read_state(home)
     signals = TrustSignals(home, state.ledger)
     types = signals.agents()
     if lens is None:
         short = state.ledger.audit.bytes <= FOLDED_AT_ONCE_BYTES
         lens = signals.default_lens() if short else Lens.FINGERPRINT
-    ledger_shape = reader.shape(home).ledger
+    ledger_shape = live.shape(home).ledger
     return Board(
         lens=lens,
         signals=types if lens is Lens.FINGERPRINT else signals.by(lens),
@@ -122,18 +122,18 @@ def _load(home: Path, lens: Lens | None) -> Board:
         policy=signals.policy,
         provenance=signals.provenance,
         health=Health(
-            sessions=reader.sessions_by_source(home),
+            sessions=live.sessions_by_source(home),
             ingested=ledger_shape[2] // 1_000_000 if ledger_shape else 0,
             rows=state.ledger.audit.rows,
             head=state.ledger.audit.head,
             newest=state.ledger.updated_at,
             behind=state.behind,
-            grown=sum(_has_grown(log) for log in reader.newest_logs(home)),
+            grown=sum(_has_grown(log) for log in live.newest_logs(home)),
         ),
     )
 
 
-def _has_grown(log: reader.LogPlace) -> bool:
+def _has_grown(log: live.LogPlace) -> bool:
     try:
         found = os.stat(log.path)  # noqa: PTH116 - a path as text
     except OSError:

@@ -10,7 +10,7 @@ import typer
 from msgspec import Struct
 
 from a2a_trust.console import HomeOption, JsonOption, home_of, note, output, print_json, print_table
-from a2a_trust.errors import UnknownAgentError, UsageError
+from a2a_trust.errors import NoLedgerError, UnknownAgentError, UsageError
 from a2a_trust.lenses import Lens
 from a2a_trust.model import DIMENSIONS, Dimension
 from a2a_trust.signals import Provenance, Signal, TrustSignals
@@ -110,6 +110,8 @@ def _show(signals: TrustSignals, agent: str | None, by: Lens | None, sort: Sort,
     if agent is not None:
         _show_agent(signals, agent, by, as_json=as_json)
         return
+    if not signals.agents():
+        raise NoLedgerError(f"{signals.provenance.home}: no agent is recorded here yet; run: a2a-trust backfill")
     lens = by or signals.default_lens()
     found = signals.by(lens)
     newest = sorted(found, key=lambda signal: -signal.last_seen)[: limit or None]

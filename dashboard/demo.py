@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from a2a_trust.agents import MEMBER_REGISTERED, MODEL_SEEN, TOOL_UNATTRIBUTABLE
+from a2a_trust.agents import MODEL_SEEN, TOOL_UNATTRIBUTABLE
+from a2a_trust.amendments import MEMBER_REGISTERED
 from a2a_trust.model import ROW_VERSION, Details, Dimension, Profile, Role, Row
 from a2a_trust.policy import MESSAGE_SENT, RESPONSE_LATENCY, TASK_COMPLETED, TASK_REOPENED, TOOL_ERROR, TOOL_SUCCESS
 from a2a_trust.store import TrustStore

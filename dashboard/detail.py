@@ -16,7 +16,7 @@ from a2a_trust.lenses import Lens
 from a2a_trust.model import DIMENSIONS, Dimension, Row
 from a2a_trust.policy import GOOD, TASK_COMPLETED, TOOL_ERROR, TOOL_SUCCESS, is_coordination
 from a2a_trust.reputation import PRIOR, step
-from a2a_trust.store import reader
+from a2a_trust.store import live
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,11 +78,11 @@ def read_detail(home: Path, board: Board, signal: Signal, most: int = MOST_ROWS)
     if not subjects:
         return None
     found: list[tuple[Row, float | None]] = []
-    whole = True
+    whole, amendments = True, live.amendments(home)
     for subject in subjects:
-        rows, complete = reader.rows_of(home, subject, most)
+        rows, complete = live.rows_of(home, subject, most)
         whole = whole and complete
-        found += resolve(rows, board.policy)
+        found += resolve(rows, board.policy, amendments)
     found.sort(key=lambda pair: pair[0].key)
     return make_detail(found, board.policy, whole=whole)
 

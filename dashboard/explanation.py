@@ -13,6 +13,7 @@ from a2a_trust.model import DIMENSIONS, Dimension, Policy, Row
 from a2a_trust.policy import RESPONSE_LATENCY, TASK_COMPLETED, TASK_REOPENED
 from a2a_trust.reputation import PRIOR, step
 from a2a_trust.sources.base import LogUnreadableError, Skips, load_sources
+from a2a_trust.store import live
 from a2a_trust.store.cache import read_log_entry
 
 if TYPE_CHECKING:
@@ -73,8 +74,9 @@ def explain(signals: TrustSignals, signal: Signal, wanted: str | None, home: Pat
         dims = tuple(dim for dim in DIMENSIONS if dim.startswith(wanted.lower()))
         if len(dims) != 1:
             raise UsageError(f"{wanted!r} is no dimension; there are {', '.join(DIMENSIONS)}")
+    rows = signals.rows_of(signal.key)
     folded = [
-        (row, quality) for row, quality in resolve(signals.rows_of(signal.key), signals.policy) if quality is not None
+        (row, quality) for row, quality in resolve(rows, signals.policy, live.amendments(home)) if quality is not None
     ]
     needed = [row for row, _ in folded if row.dim in dims]
     logs = locate(needed, home)

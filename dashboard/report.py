@@ -25,7 +25,7 @@ from a2a_trust import __version__
 from a2a_trust.lenses import Lens
 from a2a_trust.model import DIMENSIONS, Dimension, Row
 from a2a_trust.signals import DimensionSignal, Signal
-from a2a_trust.store import reader
+from a2a_trust.store import live
 from a2a_trust.text import percent, safe, when
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ def _dimension(signal: Signal, dim: Dimension, line: Course, span: Span, points:
 def _evidence(home: Path, board: Board, chosen: Sequence[Signal], asked: Asked) -> list[EvidencePart]:
     names = {signal.key for signal in chosen}
     by_type = board.lens is Lens.FINGERPRINT
-    rows = [placed.row for placed in reader.newest_rows(home, ROWS_READ).rows]
+    rows = [placed.row for placed in live.newest_rows(home, ROWS_READ).rows]
     kept = [
         row
         for row in rows

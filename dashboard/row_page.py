@@ -11,7 +11,7 @@ from msgspec import Struct
 from rich.text import Text
 
 from a2a_trust.sources import zstd_frames
-from a2a_trust.store import reader
+from a2a_trust.store import live
 from a2a_trust.text import safe, when
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class RowPlace(Struct, frozen=True, kw_only=True):
     line: int | None
     text: str | None
     """The line itself."""
-    link: reader.Link | None
+    link: live.Link | None
 
 
 def find_place(home: Path, placed: Placement) -> RowPlace:
@@ -49,7 +49,7 @@ def find_place(home: Path, placed: Placement) -> RowPlace:
         except OSError:
             text = None
     try:
-        link = reader.link_at(home, placed.offset)
+        link = live.link_at(home, placed.offset)
     except OSError:
         link = None
     return RowPlace(file=path, frame=frame, line=number, text=text, link=link)

@@ -90,7 +90,8 @@ def _total_cell(signal: Signal) -> Text:
 def legend(policy: Policy) -> str:
     """Return what the cells of the table mean."""
     return (
-        f"value/samples, from 0 to 1; below it the share of good evidence, with its 95 % interval: compare by that. "
+        "index/samples: from 0 to 1, moved most by what is recent and by what went wrong; below it the share of good "
+        "evidence with its 95 % interval: compare agents by that. "
         f"low, not enough: fewer than {policy.min_samples} samples. Policy: {policy.name}."
     )
 

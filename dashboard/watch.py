@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from a2a_trust.console import note, output
 from a2a_trust.errors import NoLedgerError
-from a2a_trust.store import reader
+from a2a_trust.store import live
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,9 +18,9 @@ POLL_SECONDS = 0.5
 
 def changes(home: Path, wait: Callable[[float], None]) -> Iterator[None]:
     """Yield at once, and then each time that the files of the home have changed and come to rest."""
-    seen: reader.Shape | None = None
+    seen: live.Shape | None = None
     while True:
-        shape = reader.shape(home)
+        shape = live.shape(home)
         if shape != seen:
             seen = shape
             yield

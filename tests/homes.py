@@ -13,11 +13,11 @@ from a2a_trust.model import AuditMark, Ledger, Row
 from a2a_trust.policy import BUILT_IN
 from a2a_trust.sources.dsh import DshSource
 from a2a_trust.store import TrustStore, read_ledger
+from a2a_trust.store.reader import read_all_rows
 from a2a_trust.store.snapshot import encode_ledger
-from a2a_trust.store.store import read_all_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
 FIXTURES: Final = Path(__file__).resolve().parent.parent / "fixtures" / "dsh"
 EXPECTED: Final[dict[str, Any]] = json.loads((FIXTURES / "expected.json").read_text(encoding="utf-8"))
@@ -50,28 +50,10 @@ def rows_of(home: Path) -> list[Row]:
     return list(read_all_rows(home))
 
 
-def evidence_by_session(rows: Iterable[Row], without: Iterable[str] = ()) -> dict[str, list[tuple[object, ...]]]:
+def evidence_by_session(rows: Iterable[Row]) -> dict[str, list[tuple[object, ...]]]:
     """What each session's log gave: its rows in key order, without what depends on the rows of other logs."""
-    left_out = set(without)
     found: dict[str, list[tuple[object, ...]]] = {}
     for row in sorted(rows, key=lambda row: row.key):
-        if row.session not in left_out:
-            shown = (row.key, row.kind, row.subject, row.dim, row.team_id, row.evidence)
-            found.setdefault(row.session, []).append(shown)
+        shown = (row.key, row.kind, row.subject, row.dim, row.team_id, row.evidence)
+        found.setdefault(row.session, []).append(shown)
     return found
-
-
-def session_logs(root: Path) -> dict[str, list[Path]]:
-    """The logs below a folder by the name of their session's folder, older generations first."""
-    found: dict[str, list[Path]] = {}
-    for path in sorted(root.rglob(LOG_GLOB)):
-        found.setdefault(path.parent.name, []).append(path)
-    return found
-
-
-def plant(root: Path, logs: Mapping[Path, bytes]) -> None:
-    """Write files below a folder."""
-    for name, data in logs.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)

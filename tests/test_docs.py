@@ -1,5 +1,6 @@
 """The documentation is a test: every command it shows runs, and every command there is stands in it."""
 
+import html
 import os
 import re
 import shlex
@@ -13,9 +14,11 @@ from typing import NamedTuple
 
 import pytest
 import typer.main
+from homes import FIXTURES, ingest
 from markdown_it import MarkdownIt
 
 from a2a_trust import cli
+from a2a_trust.signals import TrustSignals
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -113,7 +116,9 @@ def shows_a_command(line: str) -> bool:
 def top_level_commands() -> dict[str, str]:
     """Every command of the command line and its help text, plugins included."""
     group = typer.main.get_command(cli.app)
-    found: dict[str, str] = {name: command.help or "" for name, command in group.commands.items()}
+    found: dict[str, str] = {
+        name: f"{command.help or ''}\n{command.epilog or ''}" for name, command in group.commands.items()
+    }
     return found
 
 
@@ -188,7 +193,7 @@ def test_the_readme_shows_how_to_start() -> None:
 
 def test_the_plugins_are_among_the_commands() -> None:
     """What the tests below say of every command, they say of the plugins too."""
-    assert {"backfill", "dashboard"} <= set(top_level_commands())
+    assert {"backfill", "show", "explain"} <= set(top_level_commands())
 
 
 def test_the_command_line_stays_small() -> None:
@@ -207,3 +212,13 @@ def test_every_command_is_documented(name: str) -> None:
     """A command is named in the README or on a page of docs/."""
     named = re.compile(rf"\ba2a-trust {re.escape(name)}\b")
     assert any(named.search(page.read_text(encoding="utf-8")) for page in PAGES)
+
+
+def test_the_picture_shows_the_numbers_of_today(tmp_path: Path) -> None:
+    """The picture of the dashboard holds the total of each agent of the fixtures; else: make picture."""
+    page = html.unescape((ROOT / "docs" / "dashboard.svg").read_text(encoding="utf-8"))
+    logs = sorted(path for path in FIXTURES.iterdir() if path.is_dir() and not path.name.startswith("made-"))
+    ingest(tmp_path, *logs)
+    for agent in TrustSignals(tmp_path).agents():
+        assert agent.name in page
+        assert agent.total is None or f"{agent.total:.3f}" in page

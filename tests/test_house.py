@@ -16,31 +16,44 @@ FOLDERS = {"a2a_trust.backfill": "backfill", "a2a_trust.dashboard": "dashboard",
 # A part is a module or a package directly below a2a_trust; `a2a_trust` itself is its `__init__`. Inside a part anything
 # may import anything. To the left the part, to the right all that it may import of ours.
 RULES = {"model", "errors", "policy", "reputation", "facts"}
-LIBRARY = RULES | {"agents", "attribution", "sources", "store"}
+FOLDS = RULES | {"amendments", "agents", "refold", "lenses"}
+LIBRARY = FOLDS | {"findings", "attribution", "sources", "store", "text", "signals"}
+SHELL = LIBRARY | {"a2a_trust", "console", "health", "maintenance"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "text": set(),
     "model": set(),
     "facts": {"model", "errors"},
     "policy": {"model", "errors"},
     "reputation": {"model", "errors", "policy"},
-    "agents": {"model", "errors", "policy", "reputation"},
-    "attribution": RULES | {"agents"},
+    "amendments": {"model"},
+    "agents": RULES | {"amendments"},
+    "refold": RULES | {"amendments", "agents"},
+    "lenses": RULES | {"amendments", "agents"},
+    "findings": RULES | {"amendments", "agents"},
+    "attribution": RULES | {"amendments", "agents", "findings"},
     "sources": RULES,
-    "store": RULES | {"agents"},
+    "store": FOLDS,
     "a2a_trust": LIBRARY,
-    "cli": LIBRARY | {"a2a_trust"},
-    "backfill": LIBRARY | {"a2a_trust"},
-    "dashboard": LIBRARY | {"a2a_trust"},
+    "signals": FOLDS | {"store"},
+    "console": {"store", "text"},
+    "health": LIBRARY | {"a2a_trust", "console"},
+    "maintenance": LIBRARY | {"console"},
+    "amend_cli": LIBRARY | {"console"},
+    "cli": SHELL | {"amend_cli"},
+    "backfill": SHELL | {"amend_cli"},
+    "dashboard": SHELL,
 }
 
 # Everything outside our own code that a pure part may import: nothing here reads, writes, waits or asks the time.
-PURE = {"model", "facts", "policy", "reputation", "agents", "attribution"}
+PURE = FOLDS | {"findings", "attribution", "text"}
 PURE_IMPORTS = {
-    "__future__", "abc", "bisect", "collections", "collections.abc", "dataclasses", "difflib", "enum", "functools",
-    "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "string", "types", "typing", "unicodedata",
+    "__future__", "abc", "bisect", "collections", "collections.abc", "dataclasses", "datetime", "difflib", "enum",
+    "functools", "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "string", "types", "typing",
+    "unicodedata",
 }  # fmt: skip
 # A policy is also a file that somebody wrote.
-PURE_IMPORTS_OF = {"policy": {"os", "pathlib", "tomllib"}}
+PURE_IMPORTS_OF = {"policy": {"json", "os", "pathlib", "tomllib"}}
 IMPURE_CALLS = {"open", "print", "input", "eval", "exec", "__import__"}
 
 # Folders that so many texts name that finding one says nothing about this machine; /home/dev is that of the fixtures.

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 # Where each top-level folder that ships stands in a wheel.
 SHIPPED = {"a2a_trust": "a2a_trust", "backfill": "a2a_trust/backfill", "dashboard": "a2a_trust/dashboard"}
-BUILD_FILES = ("pyproject.toml", "README.md", "LICENSE")
+BUILD_FILES = ("pyproject.toml", "README.md", "LICENSE", "MANIFEST.in")
 LEFTOVERS = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 HOSTILE_PYPROJECT = """
@@ -140,7 +140,7 @@ def test_a_wheel_imports_its_own_packages(environment: Path) -> None:
     assert output(environment / "bin/python", "-c", WHERE, cwd=environment).splitlines() == expected
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["backfill", "--help"], ["dashboard", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["backfill", "--help"], ["show", "--help"]])
 def test_the_installed_command_runs_our_plugins(environment: Path, arguments: list[str]) -> None:
     """Beside a hostile distribution the command and its plugins start."""
     assert "Usage:" in output(environment / "bin/a2a-trust", *arguments, cwd=environment)

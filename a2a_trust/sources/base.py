@@ -71,6 +71,8 @@ class Reading(Struct, kw_only=True):
     torn_facts: list[AnyFact] = field(default_factory=list)
     """Facts from behind the cursor, where the log's last frame is not whole yet: they will be read again."""
     lines: int = 0
+    total_lines: int = 0
+    """Whole lines in the log, those before the cursor included."""
     used: int = 0
     irrelevant: int = 0
     """Lines of known kinds that cannot matter."""

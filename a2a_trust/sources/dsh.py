@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
@@ -32,7 +33,7 @@ _HEADER_LIMIT = 1 << 20
 _TAIL = 32
 """Bytes before the cursor that must still be there for a log to be the same one."""
 _DEPTH_LIMIT = 16
-_LOST_LINE_END = b'}{"type":"'
+_LOST_LINE_END = re.compile(rb'\}[ \x00\t\r]*\{"type":"')
 """Two records on one line: inside a JSON text these bytes cannot stand."""
 _USED, _INHERITED, _IRRELEVANT = "used", "inherited", "irrelevant"
 
@@ -48,7 +49,7 @@ class _Header(Struct, rename="camel"):
     parent_session: str | None = None
     origin: str | None = None
     agent_preset: str | None = None
-    seed_length: int | None = None
+    seed_length: dsh_lines.Number | None = None
     is_seeded: bool | None = None
 
 
@@ -63,6 +64,10 @@ class _Cursor(Struct, array_like=True):
     clock: int = 0
     tail: bytes = b""
     raw: bool = False
+    rest: bytes = b""
+    """Begin of a line that the next frame goes on with. The harness ends frames with lines; other writers may not."""
+    foreign: bool = False
+    """Behind the header of another session: two logs in one file."""
 
 
 class DshSource:
@@ -102,7 +107,7 @@ class DshSource:
     def header(self, log: LogFile) -> facts.LogHeader:
         """Return who wrote a log."""
         with _open(log) as file:
-            return _read_header(log, file.read(_HEADER_LIMIT)).header
+            return _read_header(log, file).header
 
     def read(self, log: LogFile, cursor: bytes | None) -> Reading:
         """Read a log from a cursor, or from its start."""
@@ -113,7 +118,7 @@ class DshSource:
         found: dict[int, tuple[int | None, int]] = {}
         number = 0
         with _open(log) as file:
-            raw = _read_header(log, file.read(_HEADER_LIMIT)).raw
+            raw = _read_header(log, file).raw
             file.seek(0)
             blocks = (
                 ((None, line) for line in file) if raw else ((p.start, p.content) for p in zstd_frames.walk(file, 0))
@@ -157,9 +162,16 @@ def _log_file(path: str, name: str, skips: Skips) -> LogFile | None:
         skips.add("newer-format", path)
         return None
     try:
+        path.encode()
         found = Path(path).stat()
     except OSError as error:
         skips.add("log-unreadable", f"{path}: {error.strerror}")
+        return None
+    except UnicodeEncodeError:
+        skips.add("log-unreadable", f"{path}: its name is no text")
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        skips.add("log-unreadable", f"{path}: not a file")
         return None
     return LogFile(source=NAME, path=path, gen=gen, size=found.st_size, mtime_ns=found.st_mtime_ns, inode=found.st_ino)
 
@@ -172,20 +184,25 @@ def _open(log: LogFile) -> BinaryIO:
         raise LogUnreadableError(reason, error.strerror or str(error)) from None
 
 
-def _read_header(log: LogFile, data: bytes) -> _Cursor:
+def _read_header(log: LogFile, file: BinaryIO) -> _Cursor:
     """Make the cursor for the start of a log from its first bytes."""
+    try:
+        data = file.read(_HEADER_LIMIT)
+    except OSError as error:
+        raise LogUnreadableError("log-unreadable", error.strerror or str(error)) from None
     reason = "header-unreadable"
     if not data:
         raise LogUnreadableError(reason, "the file is empty")
     raw = data[:4] != zstd_frames.MAGIC and int.from_bytes(data[:4], "little") not in zstd_frames.SKIPPABLE
     if raw:
-        line = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
+        line = data.partition(b"\n")[0]
     else:
         try:
             frame = zstd_frames.frame_at(data, 0)
             line = b"" if frame is None else zstd_frames.decode(data, frame).partition(b"\n")[0]
         except zstd_frames.FrameError as error:
             raise LogUnreadableError(reason, f"first frame: {error}") from None
+    line = line.removeprefix(b"\xef\xbb\xbf")
     try:
         header = msgspec.json.decode(line, type=_Header)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -240,14 +257,16 @@ class _LogReader:
         restarted = self._given is not None and cursor is None
         if cursor is None:
             file.seek(0)
-            cursor = _read_header(self._log, file.read(_HEADER_LIMIT))
+            cursor = _read_header(self._log, file)
         self._cursor = cursor
+        self._seeking = cursor.cut is None
         self._reading = Reading(header=cursor.header, cursor=b"", restarted=restarted)
         file.seek(cursor.offset)
         if cursor.raw:
             self._read_raw(file)
         else:
             self._read_frames(file)
+        self._reading.total_lines = self._cursor.lines
         if self._cursor.cut is None:
             self._reading.skips.add("seed-boundary-lost", self._log.path)
         return self._reading
@@ -255,17 +274,43 @@ class _LogReader:
     # ------------------------------------------------------------------ bytes to lines
 
     def _read_frames(self, file: BinaryIO) -> None:
-        reading, start = self._reading, self._cursor.offset
-        for piece in zstd_frames.walk(file, start):
-            if piece.damage:
-                place = f"{self._log.path}: frame at byte {piece.start}: {piece.damage}"
-                reading.skips.add("damaged-frame", place)
-            if piece.last:
-                reading.bytes_read = piece.end - start
-                self._commit(file, piece.start)
-                self._take(piece.content[: piece.content.rfind(b"\n") + 1], reading.torn_facts)
-            else:
-                self._take(piece.content, reading.facts)
+        cursor, reading, start = self._cursor, self._reading, self._cursor.offset
+        offset = start
+        if cursor.cut is None:
+            # A seed and the mark behind it stand in one frame, so frames are taken one by one until it was met.
+            for piece in zstd_frames.walk(file, offset):
+                self._take_piece(piece, file)
+                offset = piece.end
+                reading.bytes_read = offset - start
+                if piece.last:
+                    return
+                if not self._seeking:
+                    break
+            file.seek(offset)
+        for piece in zstd_frames.walk(file, offset, runs=True):
+            self._take_piece(piece, file)
+            reading.bytes_read = piece.end - start
+
+    def _take_piece(self, piece: zstd_frames.Piece, file: BinaryIO) -> None:
+        cursor, reading = self._cursor, self._reading
+        if piece.damage:
+            reading.skips.add("damaged-frame", f"{self._log.path}: frame at byte {piece.start}: {piece.damage}")
+            if not piece.last:
+                cursor.rest = b""
+        content = cursor.rest + piece.content
+        whole = content.rfind(b"\n") + 1
+        if not piece.last:
+            cursor.rest = content[whole:]
+            self._take(content[:whole], reading.facts)
+            return
+        self._commit(file, piece.start)
+        unsure, used = cursor.cut is None, reading.used
+        self._take(content[:whole], reading.torn_facts)
+        if unsure:
+            # As long as a seed is torn it is not known where it ends.
+            reading.inherited += reading.used - used
+            reading.used = used
+            reading.torn_facts.clear()
 
     def _read_raw(self, file: BinaryIO) -> None:
         reading, start = self._reading, self._cursor.offset
@@ -297,44 +342,52 @@ class _LogReader:
     # ------------------------------------------------------------------ lines to facts
 
     def _take(self, block: bytes, into: list[facts.AnyFact]) -> None:
-        """Read the lines of one durable batch, each into exactly one count."""
-        if _LOST_LINE_END in block:
-            block = block.replace(_LOST_LINE_END, _LOST_LINE_END.replace(b"{", b"\n{"))
+        """Read whole lines, each into exactly one count."""
+        if _LOST_LINE_END.search(block):
+            block = _LOST_LINE_END.sub(b'}\n{"type":"', block)
         lines = block.split(b"\n")
         if not lines[-1]:
             lines.pop()
         cursor, reading = self._cursor, self._reading
-        self._batch_used = 0
-        for line in lines:
-            cursor.lines += 1
+        kept = dsh_lines.worth_a_look(lines)
+        reading.lines += len(lines)
+        reading.irrelevant += len(lines) - len(kept)
+        before = cursor.lines
+        for index, line in kept:
+            cursor.lines = before + index + 1
             try:
-                if not dsh_lines.can_matter(line):
-                    reading.irrelevant += 1
-                    continue
-                uses = {self._take_event(event, into) for event in dsh_lines.parse(line)}
+                events = dsh_lines.parse(line) if dsh_lines.can_matter(line) else ()
+                uses = [self._take_event(event, into) for event in events]
             except dsh_lines.LineError as error:
                 reading.skips.add(error.reason, f"{self._log.path}: line {cursor.lines}")
                 continue
             if _USED in uses:
-                self._batch_used += 1
+                reading.used += 1
             elif _INHERITED in uses:
                 reading.inherited += 1
             else:
                 reading.irrelevant += 1
-        reading.used += self._batch_used
-        reading.lines += len(lines)
+        cursor.lines = before + len(lines)
+        self._seeking = cursor.cut is None
 
     def _take_event(self, event: dsh_lines.AnyLine, into: list[facts.AnyFact]) -> str:
         """Add the facts of an event, and tell what its line was good for."""
         cursor = self._cursor
-        if isinstance(event, dsh_lines.CLOCKED) and _is_time(event.time) and event.time > cursor.clock:
+        if isinstance(event, dsh_lines.SessionHeader):
+            cursor.foreign = event.id != cursor.header.session
+        if cursor.foreign:
+            raise dsh_lines.LineError("other-session")
+        if isinstance(event, dsh_lines.SessionHeader):
+            return _IRRELEVANT
+        clocked = type(event) in dsh_lines.CLOCKED
+        if clocked and type(event.time) is int and event.time > cursor.clock and _is_time(event.time):
             cursor.clock = event.time
-        if isinstance(event, dsh_lines.EndSeed) and cursor.header.seeded and event.inherited:
-            # The harness writes a seed and the boundary behind it in one batch, boundaries of the parent included:
-            # in one reading the last boundary counts, and what stands before it is a copy.
-            self._reading.inherited += self._reading.used + self._batch_used
-            self._reading.used = self._batch_used = 0
-            self._reading.facts.clear()
+        if self._seeking and isinstance(event, dsh_lines.EndSeed) and event.inherited:
+            # Marks of the parent may stand in the seed: in one batch the last mark counts, and what is before it is a
+            # copy. A mark in a later batch takes nothing back.
+            reading = self._reading
+            reading.inherited += reading.used
+            reading.used = reading.undated = 0
             into.clear()
             cursor.cut = event.seq + 1
             return _INHERITED
@@ -344,7 +397,7 @@ class _LogReader:
         where = dsh_facts.Where(header.session, cursor.clock or header.created, dated=cursor.clock > 0)
         found = dsh_facts.facts_of(event, where)
         into.extend(found)
-        self._reading.undated += bool(found) and not where.dated and isinstance(event, dsh_lines.CLOCKED)
+        self._reading.undated += bool(found) and clocked and not where.dated
         return _USED if found else _IRRELEVANT
 
 

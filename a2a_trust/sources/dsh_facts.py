@@ -31,7 +31,7 @@ class Where:
         self.dated = dated
 
 
-def facts_of(event: lines.AnyLine, where: Where) -> list[facts.AnyFact]:
+def facts_of(event: lines.AnyEvent, where: Where) -> list[facts.AnyFact]:
     """Return the facts of an event, none where it cannot matter. Raises `LineError` for a shape that is not known."""
     return _RULES[type(event)](event, where)
 

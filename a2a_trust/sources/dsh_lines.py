@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 LINE_LIMIT = 64 << 20
 """Bytes; longer lines are skipped."""
@@ -19,10 +19,14 @@ _PREFIX = 21
 """Bytes that tell the kinds of lines apart: `{"type":"` and twelve more."""
 
 
-class _Line(Struct, tag_field="type", rename="camel", kw_only=True):
+Number = Annotated[int, Meta(ge=0, lt=2**53)]
+"""A number of an event or a revision; JSON's own numbers end there."""
+
+
+class _Line(Struct, tag_field="type", rename="camel", kw_only=True, gc=False):
     """The envelope of an event. `time` may be anything: a wrong time does not make the event wrong."""
 
-    seq: int
+    seq: Number
     time: Any = None
 
 
@@ -45,6 +49,12 @@ class Block(Struct, rename="camel"):
     tool_call_id: str | None = None
     is_error: Any = None
     content: list[Block] | str | None = None
+
+
+class SessionHeader(Struct, tag_field="type", tag="session"):
+    """The first line of a log; a later one means that logs were put together."""
+
+    id: str
 
 
 class _CallData(Struct, rename="camel"):
@@ -147,7 +157,7 @@ class TeamMember(_Line, tag="team/member", kw_only=True):
 
 class _Task(Struct, rename="camel"):
     id: str
-    revision: int
+    revision: Number
     status: str
     owner_id: str | None = None
 
@@ -268,7 +278,7 @@ class JobSettled(_Line, tag="job/settled", kw_only=True):
     data: _JobData
 
 
-AnyLine: TypeAlias = (
+AnyEvent: TypeAlias = (
     ToolCall
     | ToolResult
     | AssistantMessage
@@ -286,13 +296,17 @@ AnyLine: TypeAlias = (
     | Descriptor
     | JobSettled
 )
+AnyLine: TypeAlias = SessionHeader | AnyEvent
 
-CLOCKED = (ToolCall, ToolResult, AssistantMessage, UserMessage, TeamMember, TeamTask, MessageQueued, MessageDelivered)
+CLOCKED = frozenset(
+    (ToolCall, ToolResult, AssistantMessage, UserMessage, TeamMember, TeamTask, MessageQueued, MessageDelivered)
+)
 """Lines whose times drive a log's clock. Frozen: another list would give other event times."""
 
 _TAGS = frozenset(
     str(line.__struct_config__.tag)
     for line in (
+        SessionHeader,
         *CLOCKED,
         TurnStart,
         TurnEnd,
@@ -333,7 +347,6 @@ _IRRELEVANT = frozenset(
         "request/header",
         "sandbox/mode",
         "schedule/change",
-        "session",
         "session/title",
         "session/title-llm-request",
         "step/end",
@@ -372,12 +385,14 @@ class LineError(Exception):
         self.reason = reason
 
 
+def worth_a_look(lines: list[bytes]) -> list[tuple[int, bytes]]:
+    """Return the lines, with their index, that cannot be told at once to be irrelevant."""
+    return [(index, line) for index, line in enumerate(lines) if line[:_PREFIX] not in _IRRELEVANT_PREFIXES]
+
+
 def can_matter(line: bytes) -> bool:
     """Tell from its first bytes whether a line must be parsed; raise `LineError` for a kind that is not known."""
-    prefix = line[:_PREFIX]
-    if prefix in _IRRELEVANT_PREFIXES:
-        return False
-    if prefix in _RELEVANT_PREFIXES:
+    if line[:_PREFIX] in _RELEVANT_PREFIXES:
         return True
     match = _TYPE.match(line)
     if match is None:
@@ -404,22 +419,23 @@ def parse(line: bytes) -> list[AnyLine]:
 
 def _salvage(line: bytes) -> list[AnyLine]:
     """Parse a line leniently: stray bytes and lone surrogates replaced, several records accepted, none guessed."""
+    if not line.strip():
+        return []
     text = line.decode("utf-8", "replace").strip("\ufeff\x00 \t\r\n")
     records: list[Any] = []
     place = 0
     try:
-        while place < len(text):
+        while not records or place < len(text):
             record, place = _JSON.raw_decode(text, place)
             records.append(record)
             while place < len(text) and text[place] in " \t\r\n\x00":
                 place += 1
     except (ValueError, RecursionError):
-        if not records:
-            msg = "malformed-line"
-            raise LineError(msg) from None
+        msg = "malformed-line"
+        raise LineError(msg) from None
     events: list[AnyLine] = []
-    for record in records:
-        tag = record.get("type") if isinstance(record, dict) else None
+    tags = [record.get("type") if isinstance(record, dict) else None for record in records]
+    for record, tag in zip(records, tags, strict=True):
         if not isinstance(tag, str) or tag not in _TAGS:
             continue
         try:
@@ -427,7 +443,7 @@ def _salvage(line: bytes) -> list[AnyLine]:
         except (msgspec.ValidationError, RecursionError):
             msg = "wrong-shape"
             raise LineError(msg) from None
-    if not events and not all(isinstance(record, dict) and record.get("type") in _IRRELEVANT for record in records):
+    if not events and not all(isinstance(tag, str) and tag in _IRRELEVANT for tag in tags):
         msg = "wrong-shape"
         raise LineError(msg)
     return events

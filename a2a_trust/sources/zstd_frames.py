@@ -21,8 +21,11 @@ FRAME_OUTPUT_LIMIT = 1 << 30
 _BLOCK_LIMIT = 128 << 10
 """A block holds at most this many bytes (RFC 8878, section 3.1.1.2.4)."""
 _BOUND_OF_ONE_CALL = 64 << 20
-_READ_SIZE = 16 << 10
-_SEGMENT = 8 << 20
+_STEP = 1 << 20
+_TORN_STEP = 1 << 14
+_RUN_OUTPUT_LIMIT = 64 << 20
+"""Bytes that frames decoded in one go may hold; beyond, they are decoded one by one."""
+_SEGMENT = 1 << 20
 """Bytes of a log read at a time."""
 _FRAME_LIMIT = 256 << 20
 """Bytes of a frame on disk; a longer one is taken for damage."""
@@ -64,14 +67,22 @@ class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-def walk(file: _Readable, offset: int) -> Iterator[Piece]:
+def walk(file: _Readable, offset: int, *, runs: bool = False) -> Iterator[Piece]:
     """Yield the frames of a log from a frame boundary on, ending with what stands behind the last whole frame.
 
     A damaged frame is a piece of its own; where its length cannot be trusted, it ends at the next sound frame. A
-    damaged frame at the very end is part of the last piece, since its writer may still replace it.
+    damaged frame at the very end is part of the last piece, since its writer may still replace it. With `runs`, sound
+    frames that follow each other may come as one piece, which is several times faster where frames are small.
     """
-    data, place, ended = b"", 0, False
+    data, place, ended, single_until = b"", 0, False, 0
     while True:
+        if runs and place >= single_until:
+            run = _run_of_frames(data, place)
+            if run is not None:
+                yield Piece(offset + place, offset + run[0], run[1])
+                place = run[0]
+                continue
+            single_until = len(data)
         frame, damage = None, ""
         try:
             frame = frame_at(data, place) if place < len(data) else None
@@ -91,9 +102,32 @@ def walk(file: _Readable, offset: int) -> Iterator[Piece]:
             yield Piece(offset + place, offset + len(data), b"" if damage else decode_torn(rest), damage, last=True)
             return
         else:
-            more = file.read(_SEGMENT)
+            more = file.read(max(_SEGMENT, len(data) - place))
             ended = not more
-            data, offset, place = data[place:] + more, offset + place, 0
+            data, offset, place, single_until = data[place:] + more, offset + place, 0, 0
+
+
+def _run_of_frames(data: bytes, start: int) -> tuple[int, bytes] | None:
+    """Decode all whole frames from a boundary on in one go: where they end, and what they hold.
+
+    The last frame is found by its magic number and decoded by itself: that what was decoded in one go ends with just
+    its content shows that both began at true boundaries. `None` where anything is not as it should be.
+    """
+    last = data.rfind(MAGIC, start)
+    try:
+        frame = frame_at(data, last) if last > start else None
+        if frame is None and last > start:
+            before = data.rfind(MAGIC, start, last)
+            frame = frame_at(data, before) if before > start else None
+            if frame is None or frame.end != last:
+                return None
+        if frame is None:
+            return None
+        ending = decode(data, frame)
+        content = _stream(data[start : frame.end], _RUN_OUTPUT_LIMIT)
+    except FrameError:
+        return None
+    return (frame.end, content) if ending and content.endswith(ending) else None
 
 
 def _resume(data: bytes, place: int, frame: Frame | None) -> int | None:
@@ -124,8 +158,7 @@ def frame_at(data: bytes, start: int) -> Frame | None:
         block = data[place] | data[place + 1] << 8 | data[place + 2] << 16
         kind = block >> 1 & 3
         if kind == _RESERVED:
-            msg = "reserved block type"
-            raise FrameError(msg)
+            raise FrameError("reserved block type")
         place += 3 + (1 if kind == _RLE else block >> 3)
         bound += _BLOCK_LIMIT
         if block & 1:
@@ -139,8 +172,7 @@ def _not_a_frame(data: bytes, start: int, magic: bytes) -> Frame | None:
     if len(magic) < len(MAGIC) and MAGIC.startswith(magic):
         return None
     if int.from_bytes(magic, "little") not in SKIPPABLE:
-        msg = "no frame"
-        raise FrameError(msg)
+        raise FrameError("no frame")
     head = data[start : start + _SKIPPABLE_HEAD]
     end = start + _SKIPPABLE_HEAD + int.from_bytes(head[4:], "little")
     return Frame(start, end, 0) if len(head) == _SKIPPABLE_HEAD and end <= len(data) else None
@@ -156,38 +188,36 @@ def decode(data: bytes, frame: Frame) -> bytes:
         return b""
     content = data[frame.start : frame.end]
     if frame.bound > _BOUND_OF_ONE_CALL:
-        return _stream(content, torn=False)
+        return _stream(content, FRAME_OUTPUT_LIMIT)
     decoder = _DECOMPRESSOR.decompressobj()
     try:
         held = decoder.decompress(content)
     except (zstandard.ZstdError, MemoryError) as error:
         raise FrameError(str(error)) from None
     if not decoder.eof:
-        msg = "the frame ends too early"
-        raise FrameError(msg)
+        raise FrameError("the frame ends too early")
     return held
 
 
 def decode_torn(data: bytes) -> bytes:
     """Return what can be read of a frame whose end is missing."""
     try:
-        return _stream(data, torn=True)
+        return _stream(data, FRAME_OUTPUT_LIMIT, torn=True)
     except FrameTooLargeError:
         return b""
 
 
-def _stream(data: bytes, *, torn: bool) -> bytes:
+def _stream(data: bytes, limit: int, *, torn: bool = False) -> bytes:
     """Decode in bounded steps, so that a bomb is met before it fills the memory."""
     parts: list[bytes] = []
     held = 0
-    reader = _DECOMPRESSOR.stream_reader(data, read_size=_READ_SIZE)
+    reader = _DECOMPRESSOR.stream_reader(data, read_across_frames=not torn)
     try:
-        while part := reader.read(_BOUND_OF_ONE_CALL if not torn else _READ_SIZE):
+        while part := reader.read(_TORN_STEP if torn else _STEP):
             parts.append(part)
             held += len(part)
-            if held > FRAME_OUTPUT_LIMIT:
-                msg = f"would hold more than {FRAME_OUTPUT_LIMIT} bytes"
-                raise FrameTooLargeError(msg)
+            if held > limit:
+                raise FrameTooLargeError(f"would hold more than {limit} bytes")
     except (zstandard.ZstdError, MemoryError) as error:
         if not torn:
             raise FrameError(str(error)) from None

@@ -6,7 +6,8 @@ Rows are only ever appended. This module writes and reads lines and keeps the ch
 from __future__ import annotations
 
 import hashlib
-import os
+import re
+from decimal import Decimal
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -17,13 +18,15 @@ from a2a_trust.model import NO_HEAD, AuditMark, Row
 from a2a_trust.store import files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 T = TypeVar("T")
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _DECODER = msgspec.json.Decoder(Row)
+_EXPONENT = re.compile(rb"[0-9]e-?[0-9]")
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?e-?[0-9]+')
 
 
 class Placement(NamedTuple):
@@ -35,7 +38,19 @@ class Placement(NamedTuple):
 
 def encode_row(row: Row) -> bytes:
     """Return a row as its line, without the newline."""
-    return _ENCODER.encode(row)
+    return plain_floats(_ENCODER.encode(row))
+
+
+def plain_floats(data: bytes) -> bytes:
+    """Write the numbers of a JSON text that have an exponent with a point instead: `1e-6` as `0.000001`."""
+    if _EXPONENT.search(data) is None:
+        return data
+    return _TOKEN.sub(lambda token: token[0] if token[0][:1] == b'"' else _plain(token[0]), data)
+
+
+def _plain(number: bytes) -> bytes:
+    text = format(Decimal(number.decode()), "f")
+    return (text if "." in text else f"{text}.0").encode()
 
 
 def decode_row(line: bytes) -> Row:
@@ -73,11 +88,7 @@ def check_line(line: bytes, head: str, place: str) -> Row:
     if not line.endswith(b"\n"):
         msg = f"{place}: the line has no end"
         raise AuditDamageError(msg)
-    try:
-        row = decode_row(line[:-1])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        msg = f"{place}: not a row: {error}"
-        raise AuditDamageError(msg) from None
+    row = parse_line(line, place)
     if row.prev != head:
         msg = f"{place}: broken chain: it names {row.prev[:12]} as the row before, which is {head[:12]}"
         raise AuditDamageError(msg)
@@ -163,13 +174,8 @@ def _set_aside(path: Path, offset: int, size: int, why: str) -> Recovery:
         number += 1
     with path.open("rb") as file:
         file.seek(offset)
-        files.replace_durably(aside, file.read())
-    descriptor = os.open(path, os.O_WRONLY)
-    try:
-        os.ftruncate(descriptor, offset)
-        files.sync(descriptor)
-    finally:
-        os.close(descriptor)
+        files.replace(aside, file.read())
+    files.truncate(path, offset)
     return Recovery(str(aside), size - offset, offset, why)
 
 
@@ -198,15 +204,7 @@ class AuditWriter:
             rows_count += 1
         if not placed:
             return placed
-        created = not self._path.exists()
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, files.FILE_MODE)
-        try:
-            files.write_all(descriptor, b"".join(lines))
-            files.sync(descriptor)
-        finally:
-            os.close(descriptor)
-        if created:
-            files.sync_folder(self._path.parent)
+        files.append(self._path, b"".join(lines))
         self.mark = AuditMark(rows=rows_count, bytes=offset, head=head)
         return placed
 
@@ -216,6 +214,13 @@ def empty_mark() -> AuditMark:
     return AuditMark(rows=0, bytes=0, head=NO_HEAD)
 
 
+def next_line(path: Path, offset: int) -> int:
+    """Return where the line behind the one at an offset begins, in bytes."""
+    with path.open("rb") as file:
+        file.seek(offset)
+        return offset + len(file.readline())
+
+
 def slices(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """Yield the items in lists of at most `size`."""
     iterator = iter(items)
@@ -223,9 +228,20 @@ def slices(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield part
 
 
-def read_row_at(path: Path, offsets: Iterable[int]) -> Iterator[Row]:
-    """Yield the rows whose lines begin at the offsets."""
+def read_row_at(path: Path, offsets: Sequence[int]) -> Iterator[Row]:
+    """Yield the rows whose lines begin at the offsets. Raises `AuditDamageError`."""
+    if not offsets:
+        return
     with path.open("rb") as file:
         for offset in offsets:
             file.seek(offset)
-            yield decode_row(file.readline())
+            yield parse_line(file.readline(), f"{path}: the row at byte {offset}")
+
+
+def parse_line(line: bytes, place: str) -> Row:
+    """Return the row of a line that was acknowledged. Raises `AuditDamageError` that names the place."""
+    try:
+        return decode_row(line.removesuffix(b"\n"))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        msg = f"{place} is damaged: {error}; see: a2a-trust verify"
+        raise AuditDamageError(msg) from None

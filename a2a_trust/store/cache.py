@@ -10,7 +10,7 @@ import contextlib
 import sqlite3
 from typing import TYPE_CHECKING, NamedTuple
 
-from a2a_trust.model import NO_HEAD, AuditMark
+from a2a_trust.model import ADOPTED, NO_HEAD, AuditMark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from a2a_trust.store.audit import Placement
 
 CACHE = "cache.sqlite"
-_LAYOUT = 1
+_LAYOUT = 3
 _SCHEMA = """
 CREATE TABLE stamp (rows INTEGER NOT NULL, bytes INTEGER NOT NULL, head TEXT NOT NULL);
 CREATE TABLE row (
@@ -30,8 +30,11 @@ CREATE INDEX row_subject ON row (subject, offset);
 CREATE TABLE log (
     session TEXT PRIMARY KEY, source TEXT NOT NULL, parent TEXT NOT NULL, path TEXT NOT NULL, gen INTEGER NOT NULL,
     size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, rules INTEGER NOT NULL,
-    role TEXT NOT NULL, waiting INTEGER NOT NULL, cursor BLOB NOT NULL, state BLOB NOT NULL
+    lines INTEGER NOT NULL, role TEXT NOT NULL, waiting INTEGER NOT NULL, cursor BLOB NOT NULL, state BLOB NOT NULL,
+    live BLOB NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE copy (path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, lines INTEGER NOT NULL)
+    WITHOUT ROWID;
 CREATE INDEX log_path ON log (path);
 CREATE INDEX log_waiting ON log (parent) WHERE waiting > 0;
 """
@@ -50,12 +53,17 @@ class LogEntry(NamedTuple):
     inode: int
     rules: int
     """Version of the rules under which it was read; under another one it is read again."""
+    lines: int
+    """Whole lines that the log held."""
     role: str
     """Role of the session's agent, empty while it is not known."""
     waiting: int
     """Findings whose actor is not known yet."""
     cursor: bytes
     state: bytes
+    """What is known up to the cursor."""
+    live: bytes
+    """What is known up to the end, where whole lines stand behind the cursor; else empty."""
 
 
 _FIELDS = ", ".join(LogEntry._fields)
@@ -77,7 +85,7 @@ class Cache:
         try:
             return self._connect()
         except sqlite3.Error:
-            self._delete()
+            self._remove()
             return self._connect()
 
     def _connect(self) -> sqlite3.Connection:
@@ -103,7 +111,12 @@ class Cache:
         db.execute("INSERT INTO stamp VALUES (0, 0, ?)", (NO_HEAD,))
         db.execute(f"PRAGMA user_version={_LAYOUT}")
 
-    def _delete(self) -> None:
+    def delete(self) -> None:
+        """Close the file and remove it: it was found to be broken."""
+        self._db.close()
+        self._remove()
+
+    def _remove(self) -> None:
         for suffix in ("", "-journal", "-wal", "-shm"):
             self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
 
@@ -133,6 +146,7 @@ class Cache:
         self.forget_rows()
         with self.transaction():
             self._db.execute("DELETE FROM log")
+            self._db.execute("DELETE FROM copy")
 
     def forget_rows(self) -> None:
         """Forget the index of the audit log."""
@@ -142,7 +156,7 @@ class Cache:
 
     def index(self, placed: Iterable[Placement], mark: AuditMark) -> None:
         """Add rows of the audit log up to a mark."""
-        entries = sorted((row.session, row.id, row.subject or "", offset) for row, offset in placed)
+        entries = sorted((row.scope, row.id, row.subject or "", offset) for row, offset in placed)
         with self.transaction():
             self._db.executemany("INSERT OR IGNORE INTO row VALUES (?, ?, ?, ?)", entries)
             self._db.execute("UPDATE stamp SET rows = ?, bytes = ?, head = ?", (mark.rows, mark.bytes, mark.head))
@@ -153,6 +167,14 @@ class Cache:
         for session in sessions:
             found.update(row_id for (row_id,) in self._db.execute("SELECT id FROM row WHERE session = ?", (session,)))
         return found
+
+    def adopted(self, ids: Iterable[str]) -> set[str]:
+        """Return which of the ids stand in rows that were adopted from another store."""
+        query = "SELECT 1 FROM row WHERE session = ? LIMIT 1"
+        if self._db.execute(query, (ADOPTED,)).fetchone() is None:
+            return set()
+        query = "SELECT 1 FROM row WHERE session = ? AND id = ?"
+        return {row_id for row_id in ids if self._db.execute(query, (ADOPTED, row_id)).fetchone()}
 
     def offsets(self, subject: str, session: str | None = None) -> list[int]:
         """Return where the rows of a subject stand in the audit log, all or those of one session."""
@@ -187,6 +209,16 @@ class Cache:
         """Yield what is remembered of all logs, by session."""
         for found in self._db.execute(f"{_SELECT_LOG} ORDER BY session"):
             yield LogEntry(*found)
+
+    def copy_lines(self, path: str, size: int, mtime_ns: int) -> int | None:
+        """Return how many lines a copy of a session's log holds, if it was counted and has not changed since."""
+        query = "SELECT lines FROM copy WHERE path = ? AND size = ? AND mtime_ns = ?"
+        found = self._db.execute(query, (path, size, mtime_ns)).fetchone()
+        return int(found[0]) if found else None
+
+    def save_copy(self, path: str, size: int, mtime_ns: int, lines: int) -> None:
+        """Remember how many lines a copy holds."""
+        self._db.execute("INSERT OR REPLACE INTO copy VALUES (?, ?, ?, ?)", (path, size, mtime_ns, lines))
 
     def waiting_below(self, parent: str) -> list[LogEntry]:
         """Return the logs below a session that hold findings whose actor is not known yet."""

@@ -1,9 +1,11 @@
 """What the store asks of a file system, and what each call promises.
 
-`sync` returns when the data would survive a power loss, as far as the platform can promise it: `fsync` everywhere,
-`F_FULLFSYNC` on macOS, where `fsync` only reaches the drive. `sync_folder` makes names durable; Windows offers no such
-call and journals them itself. After a failed `sync` the state of the file is unknown: never call it again on the same
-descriptor.
+`append` and `replace` return when their effect would survive a power loss, as far as the platform can promise it:
+`fsync` everywhere, `F_FULLFSYNC` on macOS, where `fsync` only reaches the drive. Names become durable with the folder
+that holds them; Windows offers no such call and journals names itself. After a failed `fsync` the state of the file is
+unknown, and a second try on the same descriptor may lie: callers stop, read again and verify.
+
+All calls that change something go through `system`, so that tests can record them, make them fail, or stop there.
 """
 
 from __future__ import annotations
@@ -19,14 +21,83 @@ FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 
 
-def sync(descriptor: int) -> None:
-    """Make what was written to a file durable."""
-    if sys.platform == "darwin":
-        import fcntl  # noqa: PLC0415 - exists on this platform only
+class System:
+    """The calls themselves."""
 
-        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
-    else:
-        os.fsync(descriptor)
+    def open(self, path: Path, flags: int) -> int:
+        """Open a file that only its owner may read."""
+        return os.open(path, flags, FILE_MODE)
+
+    def write(self, descriptor: int, data: memoryview) -> int:
+        """Write some of the data and return how much."""
+        return os.write(descriptor, data)
+
+    def sync(self, descriptor: int) -> None:
+        """Make the content of a file, or the names in a folder, durable."""
+        if sys.platform == "darwin":
+            import fcntl  # noqa: PLC0415 - exists on this platform only
+
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        else:
+            os.fsync(descriptor)
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        """Cut a file."""
+        os.ftruncate(descriptor, size)
+
+    def link(self, source: Path, target: Path) -> None:
+        """Give a file a second name."""
+        os.link(source, target)
+
+    def replace(self, source: Path, target: Path) -> None:
+        """Rename a file; what stood under the new name is gone."""
+        os.replace(source, target)  # noqa: PTH105 - the system call is the point here
+
+    def unlink(self, path: Path) -> None:
+        """Remove a name."""
+        os.unlink(path)  # noqa: PTH108 - as above
+
+
+system = System()
+
+
+def append(path: Path, data: bytes) -> None:
+    """Add data to the end of a file, durably; the file is made if need be, and its name is durable too."""
+    created = not path.exists()
+    _write(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, data)
+    if created:
+        sync_folder(path.parent)
+
+
+def replace(path: Path, data: bytes, backup: Path | None = None) -> None:
+    """Replace a file's content so that at every moment the old or the new content stands under its name, durably.
+
+    With `backup`, the old content is kept under that name; there is no moment in which neither exists.
+    """
+    temporary = path.with_name(f"{path.name}.tmp")
+    _write(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, data)
+    if backup is not None and path.exists():
+        _keep(path, backup)
+    system.replace(temporary, path)
+    sync_folder(path.parent)
+
+
+def truncate(path: Path, size: int) -> None:
+    """Cut a file at a byte, durably."""
+    descriptor = system.open(path, os.O_WRONLY)
+    try:
+        system.truncate(descriptor, size)
+        system.sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove(path: Path) -> None:
+    """Remove a file if it is there."""
+    try:
+        system.unlink(path)
+    except FileNotFoundError:
+        return
 
 
 def sync_folder(folder: Path) -> None:
@@ -35,44 +106,29 @@ def sync_folder(folder: Path) -> None:
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        system.sync(descriptor)
     finally:
         os.close(descriptor)
 
 
-def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of the data; a signal or a full pipe may make the system take it in parts."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def replace_durably(path: Path, data: bytes, backup: Path | None = None) -> None:
-    """Replace a file's content so that at every moment the old or the new content stands under its name.
-
-    With `backup`, the old content is kept under that name; there is no moment in which neither exists.
-    """
-    temporary = path.with_name(f"{path.name}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE)
+def _write(path: Path, flags: int, data: bytes) -> None:
+    descriptor = system.open(path, flags)
     try:
-        write_all(descriptor, data)
-        sync(descriptor)
+        view = memoryview(data)
+        while view:
+            view = view[system.write(descriptor, view) :]
+        system.sync(descriptor)
     finally:
         os.close(descriptor)
-    if backup is not None and path.exists():
-        _keep(path, backup)
-    temporary.replace(path)
-    sync_folder(path.parent)
 
 
 def _keep(path: Path, backup: Path) -> None:
     """Put a second name on the file that is about to be replaced, by way of a temporary name."""
     link = backup.with_name(f"{backup.name}.tmp")
-    link.unlink(missing_ok=True)
+    remove(link)
     try:
-        os.link(path, link)
+        system.link(path, link)
     except OSError:
-        # No hard links here: the copy is not atomic, but it is made under a temporary name too.
-        link.write_bytes(path.read_bytes())
-        link.chmod(FILE_MODE)
-    link.replace(backup)
+        # No hard links here: a copy is not atomic, but it has a temporary name until it is durable.
+        _write(link, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, path.read_bytes())
+    system.replace(link, backup)

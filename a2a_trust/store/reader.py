@@ -1,297 +1,117 @@
-"""Reading a home while others write it: the newest rows, the rows of one agent, the state of the chain.
+"""Reading a home: no lock, no writing, whatever a writer does at the same time.
 
-No lock is taken and nothing is written, so a home may lie on a read-only folder. What would cost as much as the whole
-audit log is read through the cache, or backwards from the end of the file; only `check_chain` reads everything.
+What is read is what was acknowledged when reading began, or a little more; never half a row, never a broken snapshot.
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import sqlite3
-from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from a2a_trust.errors import NoLedgerError
-from a2a_trust.model import NO_HEAD, AuditMark, Ledger, Row
+from a2a_trust.agents import fold_agent
+from a2a_trust.amendments import AMENDMENT_KINDS, Amendments
+from a2a_trust.errors import AuditDamageError, HomeError, NoLedgerError
+from a2a_trust.model import LEDGER_VERSION, AuditMark, Ledger, Policy, Row
+from a2a_trust.policy import STANDARD
 from a2a_trust.store import audit
-from a2a_trust.store.cache import CACHE, LogEntry, read_log_entry
 from a2a_trust.store.snapshot import BACKUP, LEDGER, read_snapshot
-from a2a_trust.store.store import AUDIT, read_ledger, read_rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-_BLOCK_BYTES = 1 << 18
-_CATCH_UP_BYTES = 32 << 20
-"""Up to here an audit log whose snapshot lags behind is folded anew; a longer one is shown as of its snapshot."""
-_REPORT_ROWS = 20_000
-
-FileShape = tuple[int, int, int]
-"""Inode, size in bytes and modification time in ns."""
+AUDIT = "audit.jsonl"
+POLICY_KIND = "policy"
 
 
-class Shape(NamedTuple):
-    """What tells, without reading them, that the files of a home are others than before."""
+def read_ledger(home: Path) -> Ledger:
+    """Return the ledger as it stands, without a lock and without writing.
 
-    ledger: FileShape | None
-    audit: FileShape | None
-
-
-class Page(NamedTuple):
-    """Some rows of the audit log that stand one after the other, newest first."""
-
-    rows: list[audit.Placement]
-    start: int
-    """Byte at which the oldest of them begins; 0 where nothing stands before them."""
-    end: int
-    """Byte at which the newest of them ends."""
-    damaged: int
-    """Lines between them that are no rows."""
-
-
-class Snapshot(NamedTuple):
-    """The ledger, and how much of the audit log it does not hold yet."""
-
-    ledger: Ledger
-    behind: int
-    """Bytes."""
-
-
-class Chain(NamedTuple):
-    """What checking the chain of the audit log found."""
-
-    rows: int
-    """Rows that are linked, counted from the first."""
-    head: str
-    fault: str
-    """What is wrong with the row after these; empty where nothing is."""
-
-
-class Link(NamedTuple):
-    """How one line hangs in the chain."""
-
-    hash: str
-    prev: str
-    """What the row says of the line before."""
-    prev_found: str
-    """The hash of the line that does stand before it."""
-    next_prev: str | None
-    """What the row after it says of it; `None` where there is none yet."""
-
-    @property
-    def holds(self) -> bool:
-        """Tell whether both neighbours agree with it."""
-        return self.prev == self.prev_found and self.next_prev in (None, self.hash)
-
-
-def shape(home: Path) -> Shape:
-    """Return what the files of a home look like now."""
-    return Shape(_file_shape(home / LEDGER), _file_shape(home / AUDIT))
-
-
-def _file_shape(path: Path) -> FileShape | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def read_state(home: Path) -> Snapshot:
-    """Return the ledger as `read_ledger` does, but of a long log whose snapshot lags behind only the snapshot.
-
-    Raises `NoLedgerError` where nothing was recorded yet.
+    Where the snapshot is missing or lags behind, the rows it lacks are folded in memory. Raises `NoLedgerError` where
+    nothing was recorded yet.
     """
-    size = audit.last_whole_line(home / AUDIT)
-    if size > _CATCH_UP_BYTES:
+    path = home / AUDIT
+    try:
         ledger = read_snapshot(home / LEDGER) or read_snapshot(home / BACKUP)
-        if ledger is not None and ledger.audit.bytes <= size and audit.stands_on(home / AUDIT, ledger.audit):
-            return Snapshot(ledger, size - ledger.audit.bytes)
-    ledger = read_ledger(home)
-    return Snapshot(ledger, max(0, size - ledger.audit.bytes))
+        size = audit.last_whole_line(path)
+    except OSError as error:
+        raise HomeError(f"{error.filename or home}: {error.strerror or error}; expected a folder to read") from None
+    if ledger is not None and not audit.stands_on(path, ledger.audit):
+        raise AuditDamageError(
+            f"{path}: not the log that the ledger stands on, {ledger.audit.rows} rows and {ledger.audit.bytes} bytes: "
+            "rows were cut off or edited; see: a2a-trust verify"
+        )
+    if ledger is None and size == 0:
+        msg = f"{home}: nothing is recorded here yet; run: a2a-trust backfill"
+        raise NoLedgerError(msg)
+    if ledger is not None and ledger.audit.bytes == size:
+        return ledger
+    return fold_log(read_all_rows(home))
 
 
-def newest_rows(home: Path, count: int, before: int | None = None) -> Page:
-    """Return the newest `count` rows, or those that stand right before a byte at which a row begins."""
-    path = home / AUDIT
-    end = audit.last_whole_line(path) if before is None else before
-    rows: list[audit.Placement] = []
-    damaged, start = 0, end
-    for offset, line in islice(_lines_before(path, end), count):
-        start = offset
-        try:
-            rows.append(audit.Placement(audit.decode_row(line), offset))
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            damaged += 1
-    return Page(rows, start, end, damaged)
+def fold_log(rows: Iterable[Row], policy: Policy | None = None) -> Ledger:
+    """Return the ledger that an audit log gives, by definition: each agent the fold of its rows in key order.
 
-
-def _lines_before(path: Path, end: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that end at or before a byte, last one first, each with its place and without its newline."""
-    if end <= 0:
-        return
-    with path.open("rb") as file:
-        held, start = b"", end
-        while start > 0:
-            size = min(_BLOCK_BYTES, start)
-            start -= size
-            file.seek(start)
-            held = file.read(size) + held
-            first, *lines = held.split(b"\n")
-            place = start + len(held)
-            for line in reversed(lines):
-                place -= len(line)
-                if line:
-                    yield place, line
-                place -= 1
-            held = first
-            if start and lines:
-                held += b"\n"
-        if held.strip(b"\n"):
-            yield 0, held.rstrip(b"\n")
-
-
-def newest_rows_of(home: Path, subject: str, count: int, before: int | None = None) -> Page | None:
-    """Return the newest rows of one fingerprint as `newest_rows` does; `None` where there is no index to ask.
-
-    `start` is then where its next older row would be looked for, 0 where there is none.
+    Under its own last policy, or under the one given.
     """
-    end = audit.last_whole_line(home / AUDIT)
-    found = _indexed(home, subject, count, end if before is None else before)
-    if found is None:
-        return None
-    offsets, indexed = found
-    rows = [
-        audit.Placement(row, place)
-        for row, place in zip(audit.read_row_at(home / AUDIT, offsets), offsets, strict=True)
-    ]
-    later = (
-        []
-        if before is not None
-        else [placed for placed in rows_since(home, indexed)[0] if placed.row.subject == subject]
-    )
-    return Page([*reversed(later), *rows], offsets[-1] if len(offsets) == count else 0, end, 0)
+    by_subject: dict[str, list[Row]] = {}
+    own, updated_at, mark, amendments = STANDARD, 0, audit.empty_mark(), Amendments()
+    for row in rows:
+        line = audit.encode_row(row)
+        mark = AuditMark(rows=mark.rows + 1, bytes=mark.bytes + len(line) + 1, head=audit.hash_line(line))
+        updated_at = max(updated_at, row.time)
+        amendments.add(row)
+        if row.kind == POLICY_KIND and row.evidence.policy is not None:
+            own = row.evidence.policy
+        if row.subject:
+            by_subject.setdefault(row.subject, []).append(row)
+    policy = policy or own
+    grouped: dict[str, list[Row]] = {}
+    for subject, found in by_subject.items():
+        grouped.setdefault(amendments.subject(subject), []).extend(found)
+    agents = {subject: fold_agent(subject, found, policy, amendments) for subject, found in sorted(grouped.items())}
+    return Ledger(version=LEDGER_VERSION, updated_at=updated_at, agents=agents, policy=policy, audit=mark)
 
 
-def rows_since(home: Path, offset: int) -> tuple[list[audit.Placement], int]:
-    """Return the whole rows behind a byte in the order of the file, and where the last of them ends."""
+def read_all_rows(home: Path) -> Iterator[Row]:
+    """Yield the rows of a home in the order of the file, without a lock; a line that is being written is left out."""
     path = home / AUDIT
-    end = audit.last_whole_line(path)
-    rows: list[audit.Placement] = []
-    if offset >= end:
-        return rows, min(offset, end)
-    with path.open("rb") as file:
-        file.seek(offset)
-        for line in file:
-            if offset >= end:
-                break
-            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
-                rows.append(audit.Placement(audit.decode_row(line), offset))
-            offset += len(line)
-    return rows, offset
-
-
-def rows_of(home: Path, subject: str, newest: int) -> tuple[list[Row], bool]:
-    """Return the newest rows of a fingerprint in the order of the file, and whether these are all it has."""
-    page = newest_rows_of(home, subject, newest + 1)
-    rows = list(read_rows_of(home, subject)) if page is None else [placed.row for placed in reversed(page.rows)]
-    return rows[-newest:], len(rows) <= newest
-
-
-def _indexed(home: Path, subject: str, newest: int, before: int) -> tuple[list[int], int] | None:
-    """Return the newest offsets of a subject, newest first, and up to which byte the index is right."""
-    stamp = _ask(home, "SELECT rows, bytes, head FROM stamp")
-    if not stamp:
-        return None
-    mark = AuditMark(rows=stamp[0][0], bytes=stamp[0][1], head=stamp[0][2])
-    if not audit.stands_on(home / AUDIT, mark):
-        return None
-    query = "SELECT offset FROM row WHERE subject = ? AND offset < ? ORDER BY offset DESC LIMIT ?"
-    found = _ask(home, query, subject, before, newest)
-    return None if found is None else ([offset for (offset,) in found], mark.bytes)
-
-
-def sessions_by_source(home: Path) -> dict[str, int]:
-    """Return how many session logs were read of each source; empty where there is no cache to ask."""
-    return dict(_ask(home, "SELECT source, COUNT(*) FROM log GROUP BY source ORDER BY source") or [])
-
-
-class LogPlace(NamedTuple):
-    """Where a session's log lies, and how far it was read."""
-
-    path: str
-    size: int
-    mtime_ns: int
-
-
-def newest_logs(home: Path, count: int = 50) -> list[LogPlace]:
-    """Return the session logs that changed last, when they were read; empty where there is no cache to ask."""
-    query = "SELECT path, size, mtime_ns FROM log ORDER BY mtime_ns DESC LIMIT ?"
-    return [LogPlace(*found) for found in _ask(home, query, count) or []]
-
-
-def session_log(home: Path, session: str) -> LogEntry | None:
-    """Return what is remembered of a session's log; `None` where there is no cache to ask."""
-    return read_log_entry(home, session)
-
-
-def _ask(home: Path, query: str, *values: str | int) -> list[Any] | None:
-    """Return what the cache answers; `None` where there is no cache, or none that can be asked."""
+    if not path.exists():
+        msg = f"{home}: nothing is recorded here yet; run: a2a-trust backfill"
+        raise NoLedgerError(msg)
+    snapshot = read_snapshot(home / LEDGER)
+    acknowledged = snapshot.audit.bytes if snapshot else 0
+    reached = 0
     try:
-        # Opened for reading, a file that is not there is not made.
-        with contextlib.closing(sqlite3.connect(f"{(home / CACHE).resolve().as_uri()}?mode=ro", uri=True)) as db:
-            return db.execute(query, values).fetchall()
-    except sqlite3.Error:
-        return None
+        for row, reached in audit.read_rows(path, audit.empty_mark(), until=audit.last_whole_line(path)):  # noqa: B007
+            yield row
+    except AuditDamageError:
+        # Behind what the ledger stands on it is a write that was never acknowledged; the next writer sets it aside.
+        if audit.next_line(path, reached) < acknowledged:
+            raise
 
 
-def link_at(home: Path, offset: int) -> Link | None:
-    """Return how the row that begins at a byte hangs in the chain; `None` where no row begins there."""
-    path = home / AUDIT
-    with path.open("rb") as file:
-        file.seek(offset)
-        line, after = file.readline(), file.readline()
-    before = next(_lines_before(path, offset), None)
-    try:
-        row = audit.decode_row(line)
-        following = audit.decode_row(after).prev if after.endswith(b"\n") else None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    return Link(
-        hash=audit.hash_line(line.rstrip(b"\n")),
-        prev=row.prev,
-        prev_found=audit.hash_line(before[1]) if before else NO_HEAD,
-        next_prev=following,
-    )
+def read_rows_of(home: Path, subject: str) -> Iterator[Row]:
+    """Yield the rows folded under one fingerprint in the order of the file, without a lock."""
+    amendments = read_amendments(home)
+    members = amendments.members(subject)
+    yield from (row for row in _matching(home, [member.encode() for member in members]) if row.subject in members)
 
 
-def check_chain(home: Path, report: Callable[[int], None] = lambda _: None) -> Chain:
-    """Follow the chain from the first row to the last whole one, and compare it with the snapshot.
+def read_amendments(home: Path) -> Amendments:
+    """Return what the amendment rows of a home add up to, without a lock."""
+    return Amendments(_matching(home, [f'"kind":"{kind}"'.encode() for kind in AMENDMENT_KINDS]))
 
-    Only the links are checked, not what the rows say. Reads the whole log; `report` gets the rows so far.
-    """
+
+def _matching(home: Path, wanted: list[bytes]) -> Iterator[Row]:
+    """Yield the rows whose lines hold one of the given bytes; only these are parsed."""
     path = home / AUDIT
     left = audit.last_whole_line(path)
     if not left:
-        raise NoLedgerError(f"{home}: nothing is recorded here yet; run: a2a-trust backfill")
-    snapshot = read_snapshot(home / LEDGER)
-    head, rows, offset = NO_HEAD, 0, 0
+        return
     with path.open("rb") as file:
         for line in file:
-            if offset >= left:
-                break
-            if not line.endswith(b'"prev":"%s"}\n' % head.encode()):
-                return Chain(rows, head, f"row {rows + 1} at byte {offset} does not name the row before it")
-            head = hashlib.sha256(memoryview(line)[:-1]).hexdigest()
-            rows, offset = rows + 1, offset + len(line)
-            if snapshot is not None and rows == snapshot.audit.rows and head != snapshot.audit.head:
-                return Chain(rows - 1, head, f"row {rows} is not the row that ledger.json stands on")
-            if rows % _REPORT_ROWS == 0:
-                report(rows)
-    if snapshot is not None and rows < snapshot.audit.rows:
-        return Chain(rows, head, f"ledger.json stands on {snapshot.audit.rows} rows: the end of the log is missing")
-    return Chain(rows, head, "")
+            left -= len(line)
+            if left < 0:
+                return
+            if any(text in line for text in wanted):
+                yield audit.parse_line(line, f"{path}: a row")

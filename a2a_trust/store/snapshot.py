@@ -8,6 +8,7 @@ import msgspec
 
 from a2a_trust.model import Ledger
 from a2a_trust.store import files
+from a2a_trust.store.audit import plain_floats
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,12 +22,12 @@ _DECODER = msgspec.json.Decoder(Ledger)
 
 def encode_ledger(ledger: Ledger) -> bytes:
     """Return the ledger as its file holds it."""
-    return _ENCODER.encode(ledger) + b"\n"
+    return plain_floats(_ENCODER.encode(ledger)) + b"\n"
 
 
 def write_snapshot(home: Path, ledger: Ledger) -> None:
     """Replace the snapshot durably and keep the one before."""
-    files.replace_durably(home / LEDGER, encode_ledger(ledger), home / BACKUP)
+    files.replace(home / LEDGER, encode_ledger(ledger), home / BACKUP)
 
 
 def read_snapshot(path: Path) -> Ledger | None:

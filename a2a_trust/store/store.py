@@ -6,36 +6,40 @@ fails in between, the next opening finds the rows and goes on from there. What a
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import filelock
 import msgspec
 
-from a2a_trust.agents import AgentFold, Placed, fold_agent
-from a2a_trust.errors import HomeBusyError, HomeError, NoLedgerError, PolicyError
+from a2a_trust.agents import Placed, fold_agent
+from a2a_trust.amendments import AMENDMENT_KINDS, Amendments
+from a2a_trust.errors import AuditDamageError, HomeBusyError, HomeError, PolicyError
 from a2a_trust.model import LEDGER_VERSION, ROW_VERSION, AgentRecord, AuditMark, Details, Ledger, Policy, Row
-from a2a_trust.policy import STANDARD
+from a2a_trust.policy import BUILT_IN, MESSAGE_SENT, STANDARD, TASK_COMPLETED
+from a2a_trust.refold import AgentFold
 from a2a_trust.store import audit, files
-from a2a_trust.store.cache import Cache
+from a2a_trust.store.cache import CACHE, Cache
+from a2a_trust.store.reader import AUDIT, POLICY_KIND
 from a2a_trust.store.snapshot import BACKUP, LEDGER, read_snapshot, write_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from types import TracebackType
 
-AUDIT = "audit.jsonl"
 LOCK = "ledger.lock"
+LEFTOVERS = (f"{LEDGER}.tmp", f"{BACKUP}.tmp")
+"""Temporary files that a killed writer may leave."""
 SLICE_ROWS = 20_000
 """Rows appended and made durable at a time."""
 LOCK_SECONDS = 30.0
-POLICY_KIND = "policy"
 
 
 def default_home(environ: Mapping[str, str]) -> Path:
     """Return `$A2A_TRUST_HOME`, else `~/.a2a-trust`."""
     home = environ.get("A2A_TRUST_HOME")
-    return Path(home) if home else Path("~/.a2a-trust").expanduser()
+    return Path(home or "~/.a2a-trust").expanduser()
 
 
 class Commit(NamedTuple):
@@ -56,12 +60,14 @@ class TrustStore:
         self.recovery: audit.Recovery | None = None
         """What had to be set aside when the home was opened."""
         self._wanted = policy
+        self._cache_remade = False
         self._lock = filelock.FileLock(home / LOCK, timeout=lock_seconds, mode=files.FILE_MODE)
 
     # ------------------------------------------------------------------ opening
 
     def __enter__(self) -> Self:
         try:
+            refuse_foreign_home(self.home)
             self.home.mkdir(mode=files.FOLDER_MODE, parents=True, exist_ok=True)
             self._lock.acquire()
         except filelock.Timeout:
@@ -70,7 +76,7 @@ class TrustStore:
         except OSError as error:
             raise _home_error(self.home, error) from None
         try:
-            self._open()
+            self._open_twice()
         except OSError as error:
             self._lock.release()
             raise _home_error(self.home, error) from None
@@ -82,30 +88,54 @@ class TrustStore:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.cache.close()
+        broken = isinstance(error, sqlite3.DatabaseError)
+        if broken:
+            self.cache.delete()
+        else:
+            self.cache.close()
         self._lock.release()
+        if broken:
+            raise HomeError(
+                f"{self.home / CACHE}: {error}; it was removed and will be made anew: run the command again"
+            ) from None
+
+    def _open_twice(self) -> None:
+        """Open the home; where the cache turns out to be broken, without it, since it can be made anew."""
+        try:
+            self._open()
+        except sqlite3.DatabaseError:
+            self._cache_remade = True
+            self.cache.delete()
+            self._open()
 
     def _open(self) -> None:
         path = self.home / AUDIT
-        ledger = _best_snapshot(self.home, path)
+        for name in LEFTOVERS:
+            # Only the holder of the lock makes these, and the lock is ours: whoever left them is dead.
+            files.remove(self.home / name)
+        ledger = _best_snapshot(self.home)
         mark, self.recovery = audit.recover_tail(path, ledger.audit if ledger else audit.empty_mark())
         self._writer = audit.AuditWriter(path, mark)
         self.cache = Cache(self.home)
         self._sync_cache(path, mark)
-        if ledger is None or (ledger.audit != mark):
+        self.amendments = Amendments(self._rows_of(""))
+        behind = ledger is None or ledger.audit != mark
+        if ledger is None or behind:
             ledger = self._catch_up(path, ledger, mark)
         self.ledger = ledger
         self._agents: dict[str, AgentFold] = {}
+        if behind and mark.rows:
+            self._write_snapshot()
         if mark.rows == 0:
             self._append([_policy_row(0, 0, self._wanted or STANDARD)])
             self._write_snapshot()
         elif self._wanted is not None and self._wanted != ledger.policy:
-            msg = (
-                f"{self.home}: the home stands under policy {ledger.policy.name!r}, not {self._wanted.name!r}; "
-                f"change it with: a2a-trust policy --set {self._wanted.name}"
-            )
             self.cache.close()
-            raise PolicyError(msg)
+            wanted = self._wanted.name
+            raise PolicyError(
+                f"{self.home}: the home stands under policy {ledger.policy.name!r}, not {wanted!r}; "
+                f"change it with: a2a-trust policy --set {wanted if wanted in BUILT_IN else 'FILE'}"
+            )
 
     def _sync_cache(self, path: Path, mark: AuditMark) -> None:
         """Bring the index up to the audit log; start it anew if it is the index of another log."""
@@ -125,16 +155,17 @@ class TrustStore:
     def _catch_up(self, path: Path, ledger: Ledger | None, mark: AuditMark) -> Ledger:
         """Return the ledger after rows that no snapshot holds."""
         policy, updated_at, subjects = (ledger.policy, ledger.updated_at, set()) if ledger else (STANDARD, 0, set())
-        changed = ledger is None
+        anew = ledger is None
         for row, _ in audit.read_rows(path, ledger.audit if ledger else audit.empty_mark(), until=mark.bytes):
             updated_at = max(updated_at, row.time)
+            anew = anew or row.kind == POLICY_KIND or row.kind in AMENDMENT_KINDS
             if row.kind == POLICY_KIND and row.evidence.policy is not None:
-                policy, changed = row.evidence.policy, True
+                policy = row.evidence.policy
             if row.subject:
-                subjects.add(row.subject)
-        agents = {} if changed or ledger is None else dict(ledger.agents)
-        for subject in self.cache.subjects() if changed else sorted(subjects):
-            agents[subject] = fold_agent(subject, self._rows_of(subject), policy)
+                subjects.add(self.amendments.subject(row.subject))
+        agents = {} if anew or ledger is None else dict(ledger.agents)
+        for subject in self._subjects() if anew else sorted(subjects):
+            agents[subject] = self._fold(subject, policy)
         return Ledger(version=LEDGER_VERSION, updated_at=updated_at, agents=agents, policy=policy, audit=mark)
 
     # ------------------------------------------------------------------ reading
@@ -149,8 +180,20 @@ class TrustStore:
         for row, _ in audit.read_rows(self.home / AUDIT, audit.empty_mark(), until=self._writer.mark.bytes):
             yield row
 
-    def _rows_of(self, subject: str, session: str | None = None) -> Iterator[Row]:
-        return audit.read_row_at(self.home / AUDIT, self.cache.offsets(subject, session))
+    def _rows_of(self, fingerprint: str, session: str | None = None) -> Iterator[Row]:
+        """Yield the rows of one fingerprint; of the empty one, the rows that are about no agent."""
+        return audit.read_row_at(self.home / AUDIT, self.cache.offsets(fingerprint, session))
+
+    def _rows_under(self, subject: str, session: str | None = None) -> Iterator[Row]:
+        """Yield the rows that are folded under a subject: its own, and those of its aliases."""
+        for member in self.amendments.members(subject):
+            yield from self._rows_of(member, session)
+
+    def _subjects(self) -> list[str]:
+        return sorted({self.amendments.subject(fingerprint) for fingerprint in self.cache.subjects()})
+
+    def _fold(self, subject: str, policy: Policy) -> AgentRecord:
+        return fold_agent(subject, self._rows_under(subject), policy, self.amendments)
 
     # ------------------------------------------------------------------ writing
 
@@ -161,14 +204,9 @@ class TrustStore:
         appended until then stays.
         """
         ordered = sorted(rows, key=lambda row: row.key)
-        known_ids = self.cache.known({row.session for row in ordered})
-        new: list[Row] = []
-        for row in ordered:
-            if row.id not in known_ids:
-                known_ids.add(row.id)
-                new.append(row)
         folded = unfolded = 0
         try:
+            new, known = self._new_rows(ordered)
             for part in audit.slices(new, SLICE_ROWS):
                 placed = self._append(part)
                 folded += sum(row.quality is not None for row, _ in placed)
@@ -176,8 +214,29 @@ class TrustStore:
             if new:
                 self._write_snapshot()
         except OSError as error:
-            raise _home_error(self.home, error) from None
-        return Commit(folded, unfolded, len(new) - folded - unfolded, len(ordered) - len(new))
+            raise self._write_failed(error) from None
+        except sqlite3.DatabaseError as error:
+            if self._cache_remade:
+                raise HomeError(f"{self.home / CACHE}: {error}; remove the file and run the command again") from None
+            self._cache_remade = True
+            self.cache.delete()
+            self._open()
+            return self.commit(ordered)
+        return Commit(folded, unfolded, len(new) - folded - unfolded, known)
+
+    def _new_rows(self, ordered: Iterable[Row]) -> tuple[list[Row], int]:
+        """Return the rows that are not recorded yet, each id once, and how many of the others are."""
+        rows = list(ordered)
+        recorded = self.cache.known({row.scope for row in rows})
+        adopted = self.cache.adopted(map(adopted_id, rows))
+        first: dict[str, Row] = {}
+        known = 0
+        for row in rows:
+            if row.id in recorded or adopted_id(row) in adopted:
+                known += 1
+            else:
+                first.setdefault(row.id, row)
+        return list(first.values()), known
 
     def set_policy(self, policy: Policy) -> bool:
         """Put the home under another policy; tell whether that changed anything. One row, then a new fold of all."""
@@ -187,16 +246,23 @@ class TrustStore:
             self._append([_policy_row(self._count_policies(), self.ledger.updated_at, policy)])
             self.refold()
         except OSError as error:
-            raise _home_error(self.home, error) from None
+            raise self._write_failed(error) from None
         return True
 
     def refold(self) -> None:
         """Fold every agent anew from the audit log alone and write the snapshot."""
         self._agents.clear()
-        self.ledger.agents = {
-            subject: fold_agent(subject, self._rows_of(subject), self.policy) for subject in self.cache.subjects()
-        }
+        self.ledger.agents = {subject: self._fold(subject, self.policy) for subject in self._subjects()}
         self._write_snapshot()
+
+    def amend(self, rows: Iterable[Row]) -> None:
+        """Append amendments and fold everything anew: they may change any agent. Raises `HomeError`."""
+        try:
+            for row in self._append(rows):
+                self.amendments.add(row.row)
+            self.refold()
+        except OSError as error:
+            raise self._write_failed(error) from None
 
     def rebuild(self) -> None:
         """Make index and ledger anew from the audit log alone. What is remembered of the session logs stays."""
@@ -208,6 +274,19 @@ class TrustStore:
             self._write_snapshot()
         except OSError as error:
             raise _home_error(self.home, error) from None
+
+    def _write_failed(self, error: OSError) -> HomeError:
+        """Say what stands after a failed write, read anew from the file. Nothing is tried again in this process."""
+        path, acknowledged = self.home / AUDIT, self._writer.mark
+        try:
+            mark, recovery = audit.recover_tail(path, acknowledged)
+        except (OSError, AuditDamageError) as second:
+            state = f"and the audit log could not be read again ({second})"
+        else:
+            kept = f"{mark.rows} rows stand, {acknowledged.rows} of them acknowledged"
+            state = kept + (f"; {recovery.bytes} bytes behind them were set aside" if recovery else "")
+        place = error.filename or self.home
+        return HomeError(f"{place}: {error.strerror or error}; {state}; the next run goes on from there")
 
     def _count_policies(self) -> int:
         return len([row_id for row_id in self.cache.known([""]) if row_id.startswith(f"{POLICY_KIND}:")])
@@ -229,14 +308,15 @@ class TrustStore:
             self.ledger.policy = row.evidence.policy
         if row.subject is None:
             return row
-        agent = self._agents.get(row.subject)
+        subject = self.amendments.subject(row.subject)
+        agent = self._agents.get(subject)
         if agent is None:
-            subject = row.subject
             agent = self._agents[subject] = AgentFold(
                 subject,
                 self.policy,
                 self.ledger.agents.get(subject),
-                lambda session: self._rows_of(subject, session),
+                lambda session: self._rows_under(subject, session),
+                self.amendments,
             )
         did = agent.add(row)
         return _with_step(row, did)
@@ -246,6 +326,37 @@ class TrustStore:
             self.ledger.agents[subject] = agent.record()
         self._agents.clear()
         write_snapshot(self.home, self.ledger)
+
+
+def refuse_foreign_home(home: Path) -> None:
+    """Raise `HomeError` for a home that another program keeps: version-1 rows, or a ledger that stands on no log."""
+    foreign = False
+    try:
+        with (home / AUDIT).open("rb") as file:
+            first = file.readline()
+        foreign = b'"subjectName"' in first and b'"prev"' not in first
+    except FileNotFoundError:
+        try:
+            foreign = b'"audit":' not in (home / LEDGER).read_bytes()
+        except FileNotFoundError:
+            foreign = False
+    if foreign:
+        raise HomeError(
+            f"{home}: this is the store of another program (version 1), which is never written to; adopt it into a "
+            f"home of its own: a2a-trust adopt {home} --home DIR"
+        )
+
+
+def adopted_id(row: Row) -> str:
+    """Return the id under which a row adopted from another store records what this row records."""
+    details = row.evidence
+    if details.digest:
+        return ""
+    if row.kind == MESSAGE_SENT:
+        return f"msg:{details.message}"
+    if row.kind == TASK_COMPLETED:
+        return f"task:{row.session}:{details.task}@t{row.time}:{row.dim}"
+    return row.id
 
 
 def _with_step(row: Row, did: Placed) -> Row:
@@ -275,76 +386,14 @@ def _home_error(home: Path, error: OSError) -> HomeError:
     return HomeError(f"{error.filename or home}: {error.strerror or error}; the home must be a folder you may write to")
 
 
-def _best_snapshot(home: Path, path: Path) -> Ledger | None:
-    """Return the newest snapshot that stands on this audit log: the current one, else the one before."""
-    snapshots = [snapshot for name in (LEDGER, BACKUP) if (snapshot := read_snapshot(home / name)) is not None]
-    for snapshot in snapshots:
-        if audit.stands_on(path, snapshot.audit):
+def _best_snapshot(home: Path) -> Ledger | None:
+    """Return the snapshot, or the one before where it is missing or no ledger.
+
+    Whether it stands on the audit log is checked by recovery: one that does not is a sign that rows were lost or
+    edited, and never a reason to look for an older one that does.
+    """
+    for name in (LEDGER, BACKUP):
+        snapshot = read_snapshot(home / name)
+        if snapshot is not None:
             return snapshot
-    # A snapshot that stands on rows which are gone is evidence of damage: let recovery name it.
-    return snapshots[0] if snapshots else None
-
-
-def read_ledger(home: Path) -> Ledger:
-    """Return the ledger as it stands, without a lock and without writing.
-
-    Where the snapshot is missing or lags behind, the rows it lacks are folded in memory. Raises `NoLedgerError` where
-    nothing was recorded yet.
-    """
-    path = home / AUDIT
-    ledger = read_snapshot(home / LEDGER) or read_snapshot(home / BACKUP)
-    size = audit.last_whole_line(path)
-    if ledger is None and size == 0:
-        msg = f"{home}: nothing is recorded here yet; run: a2a-trust backfill"
-        raise NoLedgerError(msg)
-    if ledger is not None and ledger.audit.bytes == size:
-        return ledger
-    return fold_log(read_all_rows(home))
-
-
-def fold_log(rows: Iterable[Row], policy: Policy | None = None) -> Ledger:
-    """Return the ledger that an audit log gives, by definition: each agent the fold of its rows in key order.
-
-    Under its own last policy, or under the one given.
-    """
-    by_subject: dict[str, list[Row]] = {}
-    own, updated_at, mark = STANDARD, 0, audit.empty_mark()
-    for row in rows:
-        line = audit.encode_row(row)
-        mark = AuditMark(rows=mark.rows + 1, bytes=mark.bytes + len(line) + 1, head=audit.hash_line(line))
-        updated_at = max(updated_at, row.time)
-        if row.kind == POLICY_KIND and row.evidence.policy is not None:
-            own = row.evidence.policy
-        if row.subject:
-            by_subject.setdefault(row.subject, []).append(row)
-    policy = policy or own
-    agents: dict[str, AgentRecord] = {
-        subject: fold_agent(subject, found, policy) for subject, found in sorted(by_subject.items())
-    }
-    return Ledger(version=LEDGER_VERSION, updated_at=updated_at, agents=agents, policy=policy, audit=mark)
-
-
-def read_all_rows(home: Path) -> Iterator[Row]:
-    """Yield the rows of a home in the order of the file, without a lock; a line that is being written is left out."""
-    path = home / AUDIT
-    if not path.exists():
-        msg = f"{home}: nothing is recorded here yet; run: a2a-trust backfill"
-        raise NoLedgerError(msg)
-    for row, _ in audit.read_rows(path, audit.empty_mark(), until=audit.last_whole_line(path)):
-        yield row
-
-
-def read_rows_of(home: Path, subject: str) -> Iterator[Row]:
-    """Yield the rows of one subject in the order of the file, without a lock; only their lines are parsed."""
-    path = home / AUDIT
-    wanted = subject.encode()
-    left = audit.last_whole_line(path)
-    if not left:
-        return
-    with path.open("rb") as file:
-        for line in file:
-            left -= len(line)
-            if left < 0:
-                return
-            if wanted in line and (row := audit.decode_row(line)).subject == subject:
-                yield row
+    return None

@@ -35,7 +35,7 @@ _BROKEN = """{home} cannot be shown:
 
 {error}
 
-What is found where: a2a-trust doctor."""
+What is found where: a2a-trust doctor. What is wrong: a2a-trust verify."""
 
 
 class EmptyScreen(Screen[None]):

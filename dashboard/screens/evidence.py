@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 from textual.worker import get_current_worker
 
 from a2a_trust.model import DIMENSIONS
-from a2a_trust.store import reader
+from a2a_trust.store import live
 from a2a_trust.text import safe
 
 if TYPE_CHECKING:
@@ -114,14 +114,14 @@ class EvidenceScreen(TrustScreen):
         home, page = self.trust.home, None
         try:
             if subject:
-                page = reader.newest_rows_of(home, subject, PAGE_ROWS, before)
-            page = page or reader.newest_rows(home, PAGE_ROWS, before)
+                page = live.newest_rows_of(home, subject, PAGE_ROWS, before)
+            page = page or live.newest_rows(home, PAGE_ROWS, before)
         except OSError:
-            page = reader.Page([], 0, 0, 0)
+            page = live.Page([], 0, 0, 0)
         if not get_current_worker().is_cancelled:
             self.app.call_from_thread(self._have_older, page, generation, pages)
 
-    def _have_older(self, page: reader.Page, generation: int, pages: int) -> None:
+    def _have_older(self, page: live.Page, generation: int, pages: int) -> None:
         self._busy = False
         if generation != self._generation:
             self._read_older()
@@ -140,7 +140,7 @@ class EvidenceScreen(TrustScreen):
     @work(thread=True, exclusive=True, group="newer", description="newer")
     def _read_newer(self) -> None:
         try:
-            rows, end = reader.rows_since(self.trust.home, self._end)
+            rows, end = live.rows_since(self.trust.home, self._end)
         except OSError:
             return
         if not get_current_worker().is_cancelled and end > self._end:

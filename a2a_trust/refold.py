@@ -1,0 +1,192 @@
+"""One agent while rows arrive one by one, in any order: its record, and what each row did.
+
+Gives what `agents.fold_agent` gives, without folding everything again at each row. Pure: rows that are stored already
+are asked for through a callable.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from a2a_trust.agents import NO_AMENDMENTS, Placed, Rules, Tally, WorkIndex, fold_agent, resolve
+from a2a_trust.model import DIMENSIONS, Key, Late, Policy, Row
+from a2a_trust.policy import STANDARD, TASK_COMPLETED
+from a2a_trust.reputation import PRIOR, step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from a2a_trust.amendments import Amendments
+    from a2a_trust.model import AgentRecord
+
+_by_key = attrgetter("key")
+_NO_WORK = WorkIndex(STANDARD)
+
+
+class Track:
+    """The folded evidence of one dimension in key order, with the index after each piece."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._keys: list[Key] = []
+        self._qualities: list[float] = []
+        self._values: list[float] = []
+
+    def insert(self, key: Key, quality: float) -> Placed:
+        """Put evidence in its place and fold again what comes after it.
+
+        Folding stops early where the index meets its old course: from there on nothing can differ.
+        """
+        place = bisect_right(self._keys, key)
+        before = self._values[place - 1] if place else PRIOR
+        after = value = step(before, quality, self._policy)
+        self._keys.insert(place, key)
+        self._qualities.insert(place, quality)
+        self._values.insert(place, after)
+        for later in range(place + 1, len(self._keys)):
+            value = step(value, self._qualities[later], self._policy)
+            if value == self._values[later]:
+                break
+            self._values[later] = value
+        rows_after = len(self._keys) - place - 1
+        return Placed(quality, before, after, Late(rows_after, self._values[-1]) if rows_after else None)
+
+    def remove(self, key: Key) -> None:
+        """Take evidence out again, and fold again what comes after it."""
+        place = bisect_left(self._keys, key)
+        if place == len(self._keys) or self._keys[place] != key:
+            return
+        del self._keys[place], self._qualities[place], self._values[place]
+        value = self._values[place - 1] if place else PRIOR
+        for later in range(place, len(self._keys)):
+            value = step(value, self._qualities[later], self._policy)
+            if value == self._values[later]:
+                break
+            self._values[later] = value
+
+
+class Refold:
+    """All rows of one subject, kept sorted, for rows that come after rows with a greater key."""
+
+    def __init__(self, rows: Iterable[Row], policy: Policy, amendments: Amendments = NO_AMENDMENTS) -> None:
+        rules = self._rules = Rules(policy, amendments)
+        self._work = WorkIndex(rules.policy)
+        self._tracks = {dim: Track(rules.policy) for dim in DIMENSIONS}
+        self._unsupported: list[Row] = []
+        self.rows: list[Row] = []
+        for row, _ in resolve(rows, policy, amendments):
+            self.insert(row)
+
+    def insert(self, row: Row) -> Placed:
+        """Add a row; a work call may at last support completions that wait for it."""
+        if row.supersedes:
+            self._remove(row.supersedes)
+        if self._rules.amendments.drops(row):
+            return Placed()
+        insort(self.rows, row, key=_by_key)
+        if self._work.add(row):
+            self._fold_supported(row.session)
+        quality = self._rules.quality(row, self._work)
+        if row.dim is None:
+            return Placed()
+        if quality is None:
+            if row.kind == TASK_COMPLETED:
+                self._unsupported.append(row)
+            return Placed()
+        return self._tracks[row.dim].insert(row.key, quality)
+
+    def _remove(self, row_id: str) -> None:
+        row = next((row for row in self.rows if row.id == row_id), None)
+        if row is None:
+            return
+        self.rows.remove(row)
+        if row.dim is not None:
+            self._tracks[row.dim].remove(row.key)
+        self._work.remove(row)
+        for waiting in [known for known in self.rows if known.kind == TASK_COMPLETED and known.dim is not None]:
+            if waiting not in self._unsupported and self._rules.quality(waiting, self._work) is None:
+                self._tracks[waiting.dim or DIMENSIONS[0]].remove(waiting.key)
+                self._unsupported.append(waiting)
+
+    def _fold_supported(self, owner: str) -> None:
+        waiting = self._unsupported
+        self._unsupported = []
+        for row in waiting:
+            quality = self._rules.quality(row, self._work) if row.evidence.owner == owner else None
+            if quality is None or row.dim is None:
+                self._unsupported.append(row)
+            else:
+                self._tracks[row.dim].insert(row.key, quality)
+
+
+class AgentFold:
+    """One agent while rows arrive, in whatever order.
+
+    `stored` yields the rows of this subject that are already in the audit log, of one session or of all; it is asked
+    only when a row is older than the newest one known or supersedes another, or when a completed task needs its
+    owner's work.
+    """
+
+    def __init__(
+        self,
+        fingerprint: str,
+        policy: Policy,
+        record: AgentRecord | None,
+        stored: Callable[[str | None], Iterable[Row]],
+        amendments: Amendments = NO_AMENDMENTS,
+    ) -> None:
+        self._fingerprint = fingerprint
+        rules = self._rules = Rules(policy, amendments)
+        self._stored = stored
+        self._tally = Tally(fingerprint, rules.policy, record)
+        self._last: Key | None = None
+        self._new: list[Row] = []
+        self._work: dict[str, WorkIndex] = {}
+        self._refold: Refold | None = None
+
+    def add(self, row: Row) -> Placed:
+        """Place one row and return what it did."""
+        if self._refold is None and not self._in_order(row):
+            self._refold = Refold([*self._stored(None), *self._new], *self._rules)
+        if self._refold is not None:
+            return self._refold.insert(row)
+        self._last = row.key
+        self._new.append(row)
+        if self._rules.amendments.drops(row):
+            return Placed()
+        if row.session in self._work:
+            self._work[row.session].add(row)
+        return self._tally.add(row, self._rules.quality(row, self._work_for(row)))
+
+    def record(self) -> AgentRecord:
+        """Return the record after all rows so far."""
+        if self._refold is not None:
+            return fold_agent(self._fingerprint, self._refold.rows, *self._rules)
+        return self._tally.record
+
+    def flushed(self) -> None:
+        """Forget the rows that are now in the audit log."""
+        self._new.clear()
+
+    def _in_order(self, row: Row) -> bool:
+        if row.supersedes:
+            return False
+        if self._last is not None:
+            return row.key > self._last
+        return row.time > self._tally.record.last_seen
+
+    def _work_for(self, row: Row) -> WorkIndex:
+        """Return the work that may support a row: that of its owner's session, where it completes a task."""
+        owner = row.evidence.owner
+        if row.kind != TASK_COMPLETED or owner is None or not self._rules.policy.completion_needs_work:
+            return _NO_WORK
+        if owner not in self._work:
+            known = [*self._stored(owner), *self._new]
+            index = self._work[owner] = WorkIndex(self._rules.policy)
+            superseded = {other.supersedes for other in known if other.supersedes}
+            for other in known:
+                if other.session == owner and other.id not in superseded and not self._rules.amendments.drops(other):
+                    index.add(other)
+        return self._work[owner]
