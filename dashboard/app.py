@@ -24,21 +24,22 @@ from textual.binding import Binding, BindingType
 from textual.worker import get_current_worker
 
 from a2a_trust.errors import NoLedgerError, TrustError
+from a2a_trust.lenses import Lens
 from a2a_trust.store import live
 from a2a_trust.text import safe
 
 if TYPE_CHECKING:
     import tempfile
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from a2a_trust.dashboard.board import Board
     from textual.screen import Screen
 
-    from a2a_trust.lenses import Lens
     from a2a_trust.signals import Signal
 
 POLL_SECONDS = 0.5
+LOGS_SECONDS = 3.0
 TICK_SECONDS = 10.0
 CHAIN_CHECKED_BYTES = 32 << 20
 """Up to this size of the audit log its chain is checked whenever it has grown; a longer one on demand."""
@@ -51,12 +52,16 @@ def clock() -> int:
     return time.time_ns() // 1_000_000
 
 
-def theme_for(environ: dict[str, str]) -> str:
-    """Return the theme that suits a terminal: `TEXTUAL_THEME`, else by the background that `COLORFGBG` tells of."""
-    if wanted := environ.get("TEXTUAL_THEME"):
+def theme_for(environ: Mapping[str, str], wanted: str | None = None) -> str:
+    """Return the theme that suits a terminal: the wanted one, else by the background that `COLORFGBG` tells of.
+
+    With `NO_COLOR` never one that leaves colours to the terminal: Textual would make all of them black.
+    """
+    wanted = wanted or environ.get("TEXTUAL_THEME")
+    if wanted and not (environ.get("NO_COLOR") and wanted.startswith("ansi-")):
         return wanted
     background = environ.get("COLORFGBG", "").rpartition(";")[2]
-    return LIGHT if background in {"7", "15"} else DARK
+    return LIGHT if background in {"7", "15"} or wanted == "ansi-light" else DARK
 
 
 class TrustApp(App[None]):
@@ -84,15 +89,18 @@ class TrustApp(App[None]):
         self.folding = False
         self.chain_state = "not checked (v)"
         self._folders: list[tempfile.TemporaryDirectory[str]] = []
+        self.grown = 0
+        """Session logs that hold more than was read of them."""
         self._lens = lens
         self._shape: live.Shape | None = None
         self._loading = False
-        self.theme = theme or theme_for(dict(os.environ))
+        self.theme = theme_for(os.environ, theme)
 
     def on_mount(self) -> None:
         """Read the home, and look at its files from now on."""
         self.poll()
         self.set_interval(POLL_SECONDS, self.poll)
+        self.set_interval(LOGS_SECONDS, self.look_at_logs)
         self.set_interval(TICK_SECONDS, self._tick)
 
     def _tick(self) -> None:
@@ -109,6 +117,19 @@ class TrustApp(App[None]):
         if shape != self._shape:
             self._shape = shape
             self._load()
+
+    @work(thread=True, exclusive=True, group="logs", description="logs")
+    def look_at_logs(self) -> None:
+        """See whether session logs have grown since they were read."""
+        if self.board is None:
+            return
+        grown = boards.grown_logs(self.home)
+        if grown != self.grown and not get_current_worker().is_cancelled:
+            self.call_from_thread(self._logs_seen, grown)
+
+    def _logs_seen(self, grown: int) -> None:
+        self.grown = grown
+        self._tick()
 
     def set_lens(self, lens: Lens) -> None:
         """Fold by another key, in the background."""
@@ -151,6 +172,7 @@ class TrustApp(App[None]):
                 if isinstance(screen, TrustScreen) and screen.is_current:
                     screen.board_changed()
         size = self._shape.audit[1] if self._shape and self._shape.audit else 0
+        self.look_at_logs()
         if size <= CHAIN_CHECKED_BYTES:
             self.action_check_chain()
 
@@ -243,8 +265,13 @@ class TrustApp(App[None]):
         self.push_screen(AgentScreen(key))
 
     def open_evidence(self, signal: Signal | None) -> None:
-        """Show the newest evidence, of one agent type or of all."""
-        self.push_screen(EvidenceScreen(signal))
+        """Show the newest evidence, of one agent type or of all; under another lens filtered by its key."""
+        lens = self.board.lens if self.board else Lens.FINGERPRINT
+        if signal is None or lens is Lens.FINGERPRINT:
+            self.push_screen(EvidenceScreen(signal))
+            return
+        field = {Lens.NAME: "agent:", Lens.TOOL: "tool:"}.get(lens)
+        self.push_screen(EvidenceScreen(None, f"{field}{signal.key}" if field and " " not in signal.key else ""))
 
     def open_compare(self, selected: Signal | None) -> None:
         """Compare the marked agents, and the selected one where only one is marked."""

@@ -66,8 +66,6 @@ class Health(Struct, frozen=True, kw_only=True):
     """Time of the newest event, ms."""
     behind: int
     """Bytes of the audit log that are not shown yet."""
-    grown: int
-    """Session logs, of those that changed last, that hold more than was read of them."""
 
 
 class Board(Struct, frozen=True, kw_only=True):
@@ -128,9 +126,13 @@ def _load(home: Path, lens: Lens | None) -> Board:
             head=state.ledger.audit.head,
             newest=state.ledger.updated_at,
             behind=state.behind,
-            grown=sum(_has_grown(log) for log in live.newest_logs(home)),
         ),
     )
+
+
+def grown_logs(home: Path) -> int:
+    """Return how many session logs, of those that changed last, hold more than was read of them."""
+    return sum(_has_grown(log) for log in live.newest_logs(home))
 
 
 def _has_grown(log: live.LogPlace) -> bool:

@@ -62,6 +62,7 @@ class Grid(ScrollView, can_focus=True):
     Grid > .grid--sorted { color: $text-primary; text-style: bold underline; }
     Grid > .grid--cursor { background: $panel; }
     Grid:focus > .grid--cursor { background: $panel-lighten-2; }
+    Grid:ansi > .grid--cursor, Grid:ansi:focus > .grid--cursor { text-style: reverse; }
     Grid > .grid--good { color: $text-success; }
     Grid > .grid--fair { color: $text-warning; }
     Grid > .grid--bad { color: $text-error; }

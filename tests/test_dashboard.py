@@ -354,6 +354,9 @@ def test_better_is_said_only_where_intervals_do_not_overlap(tmp_path: Path) -> N
         ({"COLORFGBG": "0;15"}, "textual-light"),
         ({"COLORFGBG": "15;0"}, "textual-dark"),
         ({"TEXTUAL_THEME": "nord"}, "nord"),
+        ({"TEXTUAL_THEME": "ansi-dark"}, "ansi-dark"),
+        ({"TEXTUAL_THEME": "ansi-dark", "NO_COLOR": "1"}, "textual-dark"),
+        ({"TEXTUAL_THEME": "ansi-light", "NO_COLOR": "1"}, "textual-light"),
     ],
 )
 def test_the_theme_suits_the_terminal(environ: dict[str, str], theme: str) -> None:
@@ -369,7 +372,7 @@ def test_other_themes_show_the_same(invented: Path, theme: str) -> None:
         app = TrustApp(invented, now=lambda: NOW, theme=chosen)
 
         async def script(_: Pilot[None], running: TrustApp) -> None:
-            texts.append(screen_text(running))
+            texts.append(screen_text(running)[:-1])
 
         drive(app, (80, 24), script)
     assert texts[0] == texts[1]
@@ -413,6 +416,28 @@ def test_the_overview_follows_a_writer(tmp_path: Path) -> None:
         await settled(pilot)
         assert now != before
         assert contents(home) == written
+
+    drive(app, (80, 24), script)
+
+
+def test_a_log_that_grew_is_told(tmp_path: Path) -> None:
+    """Who forgets to run backfill sees it; after it, all is up to date again."""
+    logs, home = tmp_path / "logs", tmp_path / "home"
+    whole = {path.relative_to(FIXTURES): path.read_bytes() for path in (FIXTURES / "g-raw").rglob("*.jsonl")}
+    plant(logs, {path: data[: data.index(b"\n", len(data) // 2) + 1] for path, data in whole.items()})
+    ingest(home, logs)
+    app = TrustApp(home)
+
+    async def script(pilot: Pilot[None], running: TrustApp) -> None:
+        assert "up to date" in screen_text(running)[0]
+        plant(logs, whole)
+        running.look_at_logs()
+        await settled(pilot)
+        assert f"! {len(whole)} logs grew" in screen_text(running)[0]
+        ingest(home, logs)
+        running.poll()
+        await settled(pilot)
+        assert "up to date" in screen_text(running)[0]
 
     drive(app, (80, 24), script)
 

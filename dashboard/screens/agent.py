@@ -113,7 +113,7 @@ class AgentScreen(TrustScreen):
 
     def action_evidence(self) -> None:
         """Show the newest evidence of this agent."""
-        self.trust.open_evidence(self.trust.signal(self.key) if self.board.lens is Lens.FINGERPRINT else None)
+        self.trust.open_evidence(self.trust.signal(self.key))
 
     def action_mark(self) -> None:
         """Mark this agent for comparing, or take the mark away."""

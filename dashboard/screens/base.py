@@ -28,15 +28,17 @@ class HealthLine(Static):
         app: TrustApp = self.app  # type: ignore[assignment]
         if app.board is None:
             return Text("reading the home …", no_wrap=True)
-        return health_text(app.board.health, app.chain_state, app.now(), self.size.width)
+        return health_text(app.board.health, app.grown, app.chain_state, app.now(), self.size.width)
 
 
-def health_text(health: Health, chain: str, now: int, width: int) -> Text:
+def health_text(health: Health, grown: int, chain: str, now: int, width: int) -> Text:
     """Return the health line for a width."""
     wide = width >= _WIDE
     text = Text(no_wrap=True, overflow="ellipsis")
-    if health.grown:
-        text.append(f"! {health.grown} logs grew" + (" since: run a2a-trust backfill" if wide else ""), "bold")
+    if grown:
+        text.append(
+            f"! {grown} log{'s' if grown > 1 else ''} grew" + (" since: run a2a-trust backfill" if wide else ""), "bold"
+        )
     else:
         text.append("● " + ("up to date with its logs" if wide else "up to date"), "bold")
     logs = ", ".join(f"{name} {count}" for name, count in health.sessions.items())

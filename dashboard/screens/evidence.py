@@ -54,8 +54,8 @@ class EvidenceScreen(TrustScreen):
     EvidenceScreen #told { height: 1; padding: 0 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
-    def __init__(self, signal: Signal | None) -> None:
-        """Show the rows of an agent type, or of all."""
+    def __init__(self, signal: Signal | None, text: str = "") -> None:
+        """Show the rows of an agent type, or of all, filtered by a text."""
         super().__init__()
         self.subject = signal.key if signal else ""
         self._subject_name = signal.name if signal else ""
@@ -63,13 +63,14 @@ class EvidenceScreen(TrustScreen):
         self._start: int | None = None
         self._end = 0
         self._shown: list[Placement] = []
+        self._first_text = text
         self._busy = False
         self._damaged = 0
         self._generation = 0
 
     def compose_body(self) -> ComposeResult:
         """Yield the filter, the list and what it leaves out."""
-        yield Input(placeholder="/ filter: words, agent: dim: kind: session: tool:", compact=True)
+        yield Input(self._first_text, placeholder="/ filter: words, agent: dim: kind: session: tool:", compact=True)
         yield Grid(self._draw, lambda placed: placed.offset, empty="  no row matches the filter", id="rows")
         yield Static(id="told")
 

@@ -137,7 +137,8 @@ class OverviewScreen(TrustScreen):
 
     def _told(self, shown: int) -> str:
         board, total = self.board, len(self.board.signals)
-        parts = [f"{shown} of {total}" if self.filter else f"{total} {LENS_NAMES.get(board.lens, board.lens)}s"]
+        name = LENS_NAMES.get(board.lens, board.lens)
+        parts = [f"{shown} of {total}" if self.filter else f"{total} {name}" + ("s" if total != 1 else "")]
         if self.filter:
             parts.append(f"filter: {self.filter}")
         if self.trust.marked:
@@ -174,7 +175,7 @@ class OverviewScreen(TrustScreen):
 
     def action_evidence(self) -> None:
         """Show the newest evidence, of the agent under the cursor."""
-        self.trust.open_evidence(self.selected if self.board.lens is Lens.FINGERPRINT else None)
+        self.trust.open_evidence(self.selected)
 
     def action_mark(self) -> None:
         """Mark the agent under the cursor for comparing, or take the mark away."""
