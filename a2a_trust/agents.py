@@ -69,6 +69,20 @@ class Placed(NamedTuple):
     after: float | None = None
     late: Late | None = None
 
+    @property
+    def delta(self) -> float | None:
+        """The difference that the row made, as it is written."""
+        return None if self.before is None or self.after is None else round(self.after - self.before, 6)
+
+
+ANY_SESSION = "*"
+"""Owner of a completed task whose own session the deciding log does not name: work in any session supports it."""
+
+
+def bench_of(row: Row) -> str:
+    """Return under which name a work call is looked for: its session, or any for an event that may stand in several."""
+    return ANY_SESSION if row.event else row.session
+
 
 class WorkIndex:
     """Keys of the successful work calls of one subject, by session: what supports its completed tasks."""
@@ -81,18 +95,20 @@ class WorkIndex:
         """Note a row if it is a successful work call; tell whether it is."""
         if row.kind != TOOL_SUCCESS or is_coordination(self._policy, row.evidence.tool):
             return False
-        insort(self._keys.setdefault(row.session, []), row.key)
+        insort(self._keys.setdefault(bench_of(row), []), row.key)
         return True
 
     def remove(self, row: Row) -> None:
         """Forget a row."""
-        keys = self._keys.get(row.session, [])
+        keys = self._keys.get(bench_of(row), [])
         if row.key in keys:
             keys.remove(row.key)
 
     def supports(self, row: Row) -> bool:
         """Tell whether the owner of a completed task did work between becoming its owner and the completion."""
-        owner, since = row.evidence.owner, row.evidence.since
+        owner, since, work = row.evidence.owner, row.evidence.since, row.evidence.work
+        if work is not None:
+            return any(not is_coordination(self._policy, tool) for tool in work)
         if row.kind != TASK_COMPLETED or owner is None or since is None:
             return False
         keys = self._keys.get(owner, [])
@@ -176,7 +192,7 @@ class Tally:
         if not profile.name and row.subject_name:
             profile = msgspec.structs.replace(profile, name=row.subject_name)
         own = row.subject == self.record.fingerprint or not profile.provider + profile.context
-        if row.kind == MEMBER_REGISTERED and row.evidence.profile is not None and own:
+        if row.evidence.profile is not None and own:
             profile = msgspec.structs.replace(row.evidence.profile, model=profile.model)
         elif row.kind == MODEL_SEEN and row.evidence.model:
             profile = msgspec.structs.replace(profile, model=row.evidence.model)

@@ -52,11 +52,14 @@ class Amendments:
 
     def subject(self, fingerprint: str) -> str:
         """Return the fingerprint under which the rows of another are folded; chains are followed to their end."""
-        seen = {fingerprint}
-        while (target := self.aliases.get(fingerprint)) is not None and target not in seen:
-            fingerprint = target
-            seen.add(target)
-        return fingerprint
+        return self._chain(fingerprint)[-1]
+
+    def _chain(self, fingerprint: str) -> list[str]:
+        """Return a fingerprint and all under which its rows are folded, the last one last."""
+        chain = [fingerprint]
+        while (target := self.aliases.get(chain[-1])) is not None and target not in chain:
+            chain.append(target)
+        return chain
 
     def members(self, fingerprint: str) -> list[str]:
         """Return all fingerprints whose rows are folded under one, itself first."""
@@ -74,8 +77,9 @@ class Amendments:
         """Tell whether a row moves no score any more: it is older than a reset of its agent."""
         if not self.resets or row.dim is None or row.subject is None:
             return False
-        since = self.resets.get((self.subject(row.subject), row.dim))
-        return since is not None and row.key < since
+        # An agent that began anew does not become older by being folded under another.
+        chain = self._chain(row.subject) if self.aliases else [row.subject]
+        return any(row.key < self.resets[agent, row.dim] for agent in chain if (agent, row.dim) in self.resets)
 
 
 NO_AMENDMENTS = Amendments()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from a2a_trust.facts import LogHeader
-    from a2a_trust.findings import Finding, LogState
+    from a2a_trust.log_state import Finding, LogState
 
 RULES_VERSION = 1
 """Raised when the same facts would give other rows; logs are then read again from their start."""
@@ -40,6 +40,8 @@ class Attribution:
     def identify(self, log: LogState) -> Identity | None:
         """Return who the agent of a log is, `None` while that cannot be known yet."""
         header = log.header
+        if header.by_event:
+            return self._named(header.profile, header.holder, header.parent)
         if not header.subagent:
             return Identity(Profile(name=header.preset or "main", context="root", role=Role.MAIN), header.session)
         descriptor = log.descriptor
@@ -62,7 +64,10 @@ class Attribution:
         waiting: list[Finding] = []
         own = self.identify(log) if log.started else None
         for finding in findings:
-            identity = self._actor(log, finding, own)
+            if finding.subject is not None or finding.holder:
+                identity = self._named(finding.subject, finding.holder, finding.team)
+            else:
+                identity = self._actor(log, finding, own)
             if identity is None:
                 waiting.append(finding)
             elif identity is not _NOBODY:
@@ -80,9 +85,16 @@ class Attribution:
             return own if team.queued[finding.waking] else _NOBODY
         if finding.team:
             return self._member(log, finding.actor)
-        if own is not None and own.profile.role is Role.TEAMMATE and finding.kind == MEMBER_REGISTERED:
+        registered = finding.kind == MEMBER_REGISTERED and not log.header.by_event
+        if own is not None and own.profile.role is Role.TEAMMATE and registered:
             return _NOBODY
         return own
+
+    def _named(self, profile: Profile | None, holder: str, team: str) -> Identity | None:
+        """Return an agent that its own log names, or else the log of its spawner under an id."""
+        if profile is None and (spawner := self._logs.get(holder)) is not None:
+            profile = spawner.roster.get(holder)
+        return Identity(profile, team) if profile else None
 
     def _member(self, lead: LogState, actor: str) -> Identity | None:
         """Return the Lead, or a member of its roster, by session id."""
@@ -118,8 +130,8 @@ def _row(header: LogHeader, finding: Finding, identity: Identity) -> Row:
     details = msgspec.structs.replace(
         details,
         role=profile.role,
-        profile=profile if finding.kind == MEMBER_REGISTERED else None,
-        project=header.cwd or None,
+        profile=profile if finding.kind == MEMBER_REGISTERED or (finding.subject and not finding.dim) else None,
+        project=None if finding.event else header.cwd or None,
         source=header.source,
         rules=RULES_VERSION,
     )
@@ -128,10 +140,12 @@ def _row(header: LogHeader, finding: Finding, identity: Identity) -> Row:
         id=finding.id or f"msg:{identity.team}:{details.message}",
         time=finding.time,
         session=header.session,
+        event=finding.event or None,
+        project=(header.cwd or None) if finding.event else None,
         gen=finding.gen,
         seq=finding.seq,
         pos=finding.pos,
-        team_id=identity.team,
+        team_id=identity.team or None,
         kind=finding.kind,
         subject=profile.fingerprint,
         subject_name=profile.name,

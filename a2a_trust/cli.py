@@ -6,20 +6,19 @@ A plugin's entry point is a function that takes the Typer application and adds i
 from __future__ import annotations
 
 import os
-import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from a2a_trust import __version__
+from a2a_trust import __version__, signals_cli
 from a2a_trust.amend_cli import amend_app
 from a2a_trust.console import HomeOption, JsonOption, fail, home_of, output, print_json
-from a2a_trust.errors import HomeError, TrustError
+from a2a_trust.errors import TrustError
+from a2a_trust.plain import run_told
 
 GROUP = "a2a_trust.commands"
-INTERRUPTED = 130
 
 app = typer.Typer(
     name="a2a-trust",
@@ -99,7 +98,7 @@ def policy(
     place = home_of(home)
     wanted = load_policy(new) if new is not None else None
     if preview:
-        maintenance.print_preview(maintenance.preview_policy(place, wanted), as_json=as_json)
+        maintenance.print_preview(maintenance.preview_policy(place, wanted), new or "", as_json=as_json)
         return
     if wanted is not None:
         changed = maintenance.set_policy(place, wanted)
@@ -149,21 +148,9 @@ def doctor(home: HomeOption = None, as_json: JsonOption = False) -> None:
 
 
 app.add_typer(amend_app)
+signals_cli.register(app)
 
 
 def main() -> None:
     """Run the command line. A failure is told in one line and has its own exit code; see docs/exit-codes.md."""
-    try:
-        app()
-    except TrustError as error:
-        fail(error)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader of our output has gone: nothing to tell, and nobody to tell it to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except OSError as error:
-        fail(HomeError(f"{error.filename or 'a file'}: {error.strerror or error}"))
-        sys.exit(HomeError.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+    run_told(app)

@@ -7,15 +7,13 @@ printed as text, never as markup.
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
-from a2a_trust.store import default_home
+from a2a_trust.plain import fail, home_of, print_json
 from a2a_trust.text import safe
 
 if TYPE_CHECKING:
@@ -23,6 +21,18 @@ if TYPE_CHECKING:
 
     from rich.console import Console
     from rich.table import Table
+
+__all__ = [
+    "HomeOption",
+    "JsonOption",
+    "fail",
+    "home_of",
+    "note",
+    "notes",
+    "output",
+    "print_json",
+    "print_table",
+]
 
 HomeOption = Annotated[
     Path | None,
@@ -32,13 +42,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts
 
 PIPED_WIDTH = 120
 """Columns of a table that is not printed on a terminal."""
-
-_ENCODER = msgspec.json.Encoder(order=None)
-
-
-def home_of(option: Path | None) -> Path:
-    """Return the home that an option, or else the environment, names."""
-    return option.expanduser() if option is not None else default_home(os.environ)
 
 
 def output() -> Console:
@@ -80,17 +83,6 @@ def print_table(console: Console, table: Table) -> None:
     console.print(table, soft_wrap=False)
 
 
-def print_json(value: Any) -> None:  # noqa: ANN401 - any struct
-    """Print a struct as indented JSON."""
-    sys.stdout.buffer.write(msgspec.json.format(_ENCODER.encode(value), indent=2) + b"\n")
-    sys.stdout.buffer.flush()
-
-
 def note(text: str) -> None:
     """Print a remark on standard error, safe on any terminal."""
     notes().print(safe(text))
-
-
-def fail(error: Exception) -> None:
-    """Print a failure on one line."""
-    print(f"a2a-trust: {safe(str(error))}", file=sys.stderr)  # noqa: T201 - before any console exists

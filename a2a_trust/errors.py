@@ -68,6 +68,12 @@ class UnknownAgentError(TrustError):
     exit_code = 10
 
 
+class SnapshotError(TrustError):
+    """A snapshot file of signals is not whole, or not the one that its name says. Exit code 12."""
+
+    exit_code = 12
+
+
 ALL_ERRORS: tuple[type[TrustError], ...] = (
     TrustError,
     UsageError,
@@ -79,4 +85,5 @@ ALL_ERRORS: tuple[type[TrustError], ...] = (
     HomeBusyError,
     NoLedgerError,
     UnknownAgentError,
+    SnapshotError,
 )

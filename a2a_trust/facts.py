@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from a2a_trust.model import Dimension, Profile
+
 VALID_MS = range(10**12, 4 * 10**12)
 """Times outside are not times: seconds, nanoseconds, garbage."""
 STATUSES = ("pending", "in_progress", "completed", "deleted")
@@ -29,9 +31,28 @@ class LogHeader(Struct, frozen=True, kw_only=True, array_like=True):
     preset: str = ""
     cwd: str = ""
     seeded: bool = False
+    profile: Profile | None = None
+    """Who the agent is, where the source itself can tell."""
+    holder: str = ""
+    """Id under which the log of whoever spawned this agent says who it is, where the source cannot tell."""
+    member: str = ""
+    """The agent's name on its team's board, and after an `@` the team's."""
+    by_event: bool = False
+    """Rules by event: no sequence numbers, several sessions in a file, an event perhaps in several files."""
+    copied: bool = False
+    """Events of this log may stand in other logs too: their own identity, not the session, makes them one."""
+    headless: bool = False
+    """The log begins in the middle of its session."""
 
 
-class Fact(Struct, frozen=True, array_like=True, tag=True, gc=False):
+class _Event(Struct, frozen=True, array_like=True, kw_only=True, gc=False):
+    """What only logs without sequence numbers say of an event."""
+
+    event: str = ""
+    """The event's own identity, the same in every copy; empty where session and `seq` say which one it is."""
+
+
+class Fact(_Event, frozen=True, array_like=True, tag=True, gc=False):
     """Base of all facts."""
 
     seq: int
@@ -56,6 +77,8 @@ class Call(Fact, frozen=True, tag="call"):
 
     call: str
     tool: str
+    model: str = ""
+    """The model that called, where the event itself says so."""
 
 
 class Failure(Struct, frozen=True, array_like=True):
@@ -70,6 +93,12 @@ class Result(Fact, frozen=True, tag="result"):
 
     call: str
     failure: Failure | None = None
+    tool: str = ""
+    """The tool, where the result itself names it; its call need not have been seen then."""
+    ms: int | None = None
+    """How long it took, where the result itself says so."""
+    model: str = ""
+    """The model that called, where the result itself says so."""
 
 
 class ExitCode(Fact, frozen=True, tag="exit"):
@@ -77,6 +106,8 @@ class ExitCode(Fact, frozen=True, tag="exit"):
 
     call: str
     code: int
+    tool: str = ""
+    """The tool, where the event itself names it."""
 
 
 class ApprovalAsked(Fact, frozen=True, tag="asked"):
@@ -152,6 +183,76 @@ class MessageSeen(Fact, frozen=True, tag="seen"):
     dated: bool = True
 
 
+class Begun(Fact, frozen=True, tag="begun"):
+    """A session starts, and says so itself."""
+
+
+class Spawned(Fact, frozen=True, tag="spawned"):
+    """The agent of this log spawned another, or failed to."""
+
+    ids: tuple[str, ...]
+    """All ids under which the other's own log may ask who it is."""
+    profile: Profile
+    name: str = ""
+    """Its name on the team's board."""
+    failed: bool = False
+
+
+class RunEnded(Fact, frozen=True, tag="ran"):
+    """An agent that was spawned came to its end; that says nothing about how well it did."""
+
+    profile: Profile
+    ms: int | None = None
+
+
+class MessageSent(Fact, frozen=True, tag="sent"):
+    """The agent of this log sent a message, and it was delivered."""
+
+    message: str
+    target: str
+
+
+class TaskChange(Fact, frozen=True, tag="change"):
+    """The agent of this log changed a task: of a board without revisions."""
+
+    task: str
+    before: str
+    """Status before; empty where the event does not say."""
+    after: str
+    """Status after; empty where it stays."""
+    owner: str | None = None
+    """The new owner's name on the board; `None` where the owner stays."""
+    created: bool = False
+    since: int | None = None
+    """When the agent became its owner, where the event itself says so; then it is the agent's task."""
+
+
+class Replied(Fact, frozen=True, tag="replied"):
+    """The agent answered a message, so many ms after it was delivered; the event itself says both."""
+
+    message: str
+    ms: int
+    reason: str = ""
+    """Why the time says nothing about the agent."""
+
+
+class TaskSeen(Fact, frozen=True, tag="task-seen"):
+    """The agent of this log looked at a task."""
+
+    task: str
+    status: str
+    owner: str
+
+
+class Verdict(Fact, frozen=True, tag="verdict"):
+    """Somebody judged the agent of this log, by the contract of the format: a citation that was checked, a rating."""
+
+    verdict: str
+    kind: str
+    dim: Dimension
+    rating: int | None = None
+
+
 AnyFact = (
     Descriptor
     | Boundary
@@ -167,4 +268,12 @@ AnyFact = (
     | MessageQueued
     | MessageDelivered
     | MessageSeen
+    | Begun
+    | Spawned
+    | RunEnded
+    | MessageSent
+    | TaskChange
+    | TaskSeen
+    | Replied
+    | Verdict
 )

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
-
 from a2a_trust import facts
 from a2a_trust.agents import (
     CALL_UNANSWERED,
@@ -19,6 +17,17 @@ from a2a_trust.agents import (
     TOOL_UNATTRIBUTABLE,
 )
 from a2a_trust.amendments import MEMBER_REGISTERED
+from a2a_trust.log_state import (
+    COMPLETED,
+    DELETED,
+    IN_PROGRESS,
+    PENDING,
+    Finding,
+    LogState,
+    OpenCall,
+    PendingAnswer,
+    TaskState,
+)
 from a2a_trust.model import DIMENSIONS, Details, Dimension, Profile
 from a2a_trust.policy import (
     MESSAGE_SENT,
@@ -32,83 +41,9 @@ from a2a_trust.policy import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PENDING, IN_PROGRESS, COMPLETED, DELETED = facts.STATUSES
 PROVIDER_ERROR = "provider_error"
 FINISHED_WORK: tuple[Dimension, ...] = (Dimension.COMPETENCE, Dimension.RELIABILITY)
 """The dimensions that a finished or reopened task speaks of."""
-
-
-class Finding(Struct, kw_only=True, array_like=True, gc=False):
-    """Something that happened, before it is known who the actor is. Session and format stand in the log's header."""
-
-    actor: str
-    kind: str
-    id: str
-    time: int = 0
-    gen: int = 0
-    """Generation of the format in which it was read first: it keeps its place when the log changes format."""
-    seq: int = 0
-    pos: int = 0
-    dim: Dimension | None = None
-    team: str = ""
-    """The team it belongs to; empty for what an agent did in its own session."""
-    peer: str = ""
-    """Sender of a message without a team: it counts only between members of one team, which names the id."""
-    waking: str = ""
-    """Message that must be known as a waking one."""
-    details: Details = Details()
-
-
-class OpenCall(Struct, array_like=True):
-    """A call without a result so far."""
-
-    id: str
-    tool: str
-    time: int
-
-
-class TaskState(Struct, array_like=True):
-    """The newest revision known of a task."""
-
-    revision: int
-    status: str
-    owner: str
-    since: int
-
-
-class PendingAnswer(Struct, array_like=True):
-    """A message that its receiver has not answered yet."""
-
-    message: str
-    sender: str
-    team: str
-    time: int
-    dated: bool
-    retried: bool = False
-
-
-class LogState(Struct, kw_only=True):
-    """All that must be remembered of a log between two readings, and all that other logs of its team may ask."""
-
-    header: facts.LogHeader
-    reached: int = 0
-    """Event time up to which the log was read, ms."""
-    started: bool = False
-    descriptor: facts.Descriptor | None = None
-    model: str = ""
-    models: int = 0
-    """How often the model changed."""
-    calls: dict[str, list[OpenCall]] = field(default_factory=dict)
-    used: dict[str, int] = field(default_factory=dict)
-    approvals: dict[str, str] = field(default_factory=dict)
-    refused: list[str] = field(default_factory=list)
-    answers: list[PendingAnswer] = field(default_factory=list)
-    tasks: dict[str, TaskState] = field(default_factory=dict)
-    roster: dict[str, Profile] = field(default_factory=dict)
-    queued: dict[str, bool] = field(default_factory=dict)
-    """Messages of the log's own team: whether they wake."""
-    parked: list[Finding] = field(default_factory=list)
-    """Findings whose actor is not known yet."""
 
 
 class LogFold:

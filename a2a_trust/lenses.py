@@ -9,14 +9,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from enum import StrEnum
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from a2a_trust.agents import MODEL_SEEN, Tally, resolve
 from a2a_trust.amendments import Amendments
 from a2a_trust.policy import MESSAGE_SENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from a2a_trust.model import AgentRecord, Key, Policy, Row
 
@@ -105,28 +105,62 @@ def _key(lens: Lens, row: Row, models: _Models) -> str | None:
         case Lens.TOOL:
             return row.evidence.tool
         case Lens.PROJECT:
-            return row.evidence.project
+            return row.evidence.project or row.project
         case Lens.SOURCE:
             return row.evidence.source
 
 
-def recurring_shares(agents: Mapping[str, AgentRecord]) -> tuple[float, float]:
-    """Return the shares of the evidence that stand on recurring fingerprints, and on recurring names."""
-    evidence = by_fingerprint = by_name = 0
+class _Recurring(NamedTuple):
+    """What of a home comes back under one key."""
+
+    share: float
+    """Share of the evidence on keys that come back; 1 where there is no evidence."""
+    keys: int
+
+
+def _recurring(agents: Mapping[str, AgentRecord], key_of: Callable[[AgentRecord], str]) -> _Recurring:
+    evidence = recurring = 0
     sessions: dict[str, int] = {}
     for agent in agents.values():
-        sessions[agent.profile.name] = sessions.get(agent.profile.name, 0) + agent.stats.sessions
+        sessions[key_of(agent)] = sessions.get(key_of(agent), 0) + agent.stats.sessions
+    back = {key for key, count in sessions.items() if key and count >= RECURS}
     for agent in agents.values():
         samples = sum(state.samples for state in agent.trust.values())
         evidence += samples
-        by_fingerprint += samples if agent.stats.sessions >= RECURS else 0
-        by_name += samples if sessions[agent.profile.name] >= RECURS else 0
-    if not evidence:
-        return 1.0, 1.0
-    return by_fingerprint / evidence, by_name / evidence
+        recurring += samples if key_of(agent) in back else 0
+    return _Recurring(recurring / evidence if evidence else 1.0, len(back))
+
+
+def _fingerprint(agent: AgentRecord) -> str:
+    return agent.fingerprint
+
+
+def _name(agent: AgentRecord) -> str:
+    return agent.profile.name
+
+
+def _model(agent: AgentRecord) -> str:
+    return agent.profile.model
+
+
+def recurring_shares(agents: Mapping[str, AgentRecord]) -> tuple[float, float]:
+    """Return the shares of the evidence that stand on recurring fingerprints, and on recurring names."""
+    return _recurring(agents, _fingerprint).share, _recurring(agents, _name).share
 
 
 def default_lens(agents: Mapping[str, AgentRecord]) -> Lens:
-    """Return by fingerprint, or by name where too little evidence stands on fingerprints that come back."""
-    by_fingerprint, by_name = recurring_shares(agents)
-    return Lens.NAME if by_fingerprint < ENOUGH_RECURRING and by_name > by_fingerprint else Lens.FINGERPRINT
+    """Return by fingerprint; where too little evidence stands on fingerprints that come back, by name, else by model.
+
+    Where none of the three comes back often enough, the one that does most, the fingerprint first. A single model
+    tells nobody apart, so it is no lens to fall back to.
+    """
+    models = _recurring(agents, _model)
+    shares = {
+        Lens.FINGERPRINT: _recurring(agents, _fingerprint).share,
+        Lens.NAME: _recurring(agents, _name).share,
+        Lens.MODEL: models.share if models.keys > 1 else 0.0,
+    }
+    for lens, share in shares.items():
+        if share >= ENOUGH_RECURRING:
+            return lens
+    return max(shares, key=lambda lens: shares[lens])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -144,8 +145,8 @@ def _differences(now: AgentRecord, then: AgentRecord, old: Policy, new: Policy) 
         yield Difference(now.fingerprint, name, "total", *totals, 0, 0)
 
 
-def print_preview(preview: Preview, *, as_json: bool) -> None:
-    """Print what another policy would give."""
+def print_preview(preview: Preview, stated: str, *, as_json: bool) -> None:
+    """Print what another policy would give; `stated` is how the user named it."""
     if as_json:
         print_json(preview)
         return
@@ -167,7 +168,7 @@ def print_preview(preview: Preview, *, as_json: bool) -> None:
             _number(row.then, row.samples_then),
         )
     print_table(console, table)
-    console.print(f"Nothing was changed. To change it: a2a-trust policy --set {preview.then}")
+    console.print(f"Nothing was changed. To change it: a2a-trust policy --set {safe(shlex.quote(stated))}")
 
 
 def _number(value: float | None, samples: int) -> str:
@@ -180,7 +181,9 @@ def repair_home(home: Path, *, as_json: bool) -> None:
     """Repair a damaged audit log and tell what was done."""
     from a2a_trust.store.repair import repair  # noqa: PLC0415 - rarely needed
 
-    _need_home(home)
+    if not (home / LEDGER).exists():
+        # A log that is gone is damage only where something stands on it.
+        _need_home(home)
     done, console = repair(home), output()
     if as_json:
         print_json(done)

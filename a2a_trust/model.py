@@ -63,15 +63,20 @@ class Profile(Struct, frozen=True, kw_only=True, omit_defaults=True):
 def _fingerprint(*fields: str) -> str:
     """Hash the fields joined by U+001F.
 
-    Where a field itself holds one, each is prefixed by its length in bytes instead, so that no two profiles share a
-    text.
+    Where a field itself holds one, each is prefixed by its length in bytes instead, behind four separators: joined
+    fields hold three, so that no two profiles share a text.
     """
     if any(UNIT_SEPARATOR in text for text in fields):
         encoded = [text.encode() for text in fields]
-        data = b"".join(b"%d:%s" % (len(text), text) for text in encoded)
+        data = UNIT_SEPARATOR.encode() * 4 + b"".join(b"%d:%s" % (len(text), text) for text in encoded)
     else:
         data = UNIT_SEPARATOR.join(fields).encode()
     return hashlib.sha256(data).hexdigest()
+
+
+def _share(event: str) -> str:
+    """Return one of 4,096 names for an event, always the same one."""
+    return "event/" + hashlib.blake2b(event.encode(), digest_size=2).hexdigest()[1:]
 
 
 class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -117,6 +122,8 @@ class Details(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="cam
     """Session id of the task's owner: where the work that supports a completion must stand."""
     since: int | None = None
     """When the owner became the owner, ms."""
+    work: tuple[str, ...] | None = None
+    """Tools that succeeded in the owner's hands while it owned the task, where the log itself shows it."""
     message: str | None = None
     sender: str | None = None
     target: str | None = None
@@ -163,6 +170,11 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel",
     id: str
     time: int
     session: str
+    """The session in whose log the event was read first."""
+    event: str | None = None
+    """The event's own identity, where copies of it stand in logs of several sessions: it is one event all the same."""
+    project: str | None = None
+    """Where the session ran, where that is not said by the event itself."""
     gen: int
     seq: int
     pos: int
@@ -182,13 +194,19 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel",
 
     @property
     def scope(self) -> str:
-        """Within what the row's id is the only one: its session, the one a person's row is about, or `adopted`."""
-        return ADOPTED if self.evidence.digest else self.evidence.session or self.session
+        """Within what the row's id is the only one.
+
+        Its session, the one a person's row is about, or `adopted`; for an event that may stand in several sessions a
+        share of all events, as the session in which it was met first says nothing about it.
+        """
+        if self.evidence.digest:
+            return ADOPTED
+        return self.evidence.session or (_share(self.event) if self.event else self.session)
 
     @property
     def key(self) -> Key:
         """The place of this row in global event-time order."""
-        return (self.time, self.session, self.gen, self.seq, self.pos, self.id)
+        return (self.time, self.event or self.session, self.gen, self.seq, self.pos, self.id)
 
 
 class DimensionTrust(Struct, kw_only=True, rename="camel"):

@@ -5,10 +5,7 @@ A policy decides only what is folded and with which number; what is recorded nev
 
 from __future__ import annotations
 
-import difflib
-import json
 import math
-import tomllib
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +73,22 @@ STANDARD = msgspec.structs.replace(
         "list_agents",
         "interrupt_agent",
         "todo_write",
+        "Agent",
+        "AskUserQuestion",
+        "EnterPlanMode",
+        "ExitPlanMode",
+        "SendMessage",
+        "Task",
+        "TaskCreate",
+        "TaskGet",
+        "TaskList",
+        "TaskOutput",
+        "TaskStop",
+        "TaskUpdate",
+        "TeamCreate",
+        "TeamDelete",
+        "TodoRead",
+        "TodoWrite",
     ),
 )
 
@@ -137,6 +150,9 @@ def load_policy(name: str | Path) -> Policy:
     text = str(name)
     if text in BUILT_IN:
         return BUILT_IN[text]
+
+    import tomllib  # noqa: PLC0415 - only a policy in a file needs it
+
     try:
         with open(name, "rb") as file:  # noqa: PTH123 - `name` may be a plain string, and Path adds nothing here
             data = tomllib.load(file)
@@ -159,6 +175,8 @@ def parse_policy(data: dict[str, Any], place: str) -> Policy:
     merged["name"] = f"{base_name}-variant"
     for key, value in data.items():
         if key not in merged:
+            import difflib  # noqa: PLC0415 - only a wrong key needs it
+
             close = difflib.get_close_matches(key, merged, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else f"; known keys: base, {', '.join(merged)}"
             msg = f"policy {place}: unknown key {key!r}{hint}"
@@ -226,6 +244,8 @@ def weight_of(policy: Policy, dim: Dimension) -> float:
 
 def _toml(value: object) -> str:
     """Return a value as TOML writes it; for what a policy holds that is JSON, but for escaped pairs."""
+    import json  # noqa: PLC0415 - only this text needs it
+
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -6,22 +6,21 @@ are asked for through a callable.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
-from operator import attrgetter
+from array import array
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
-from a2a_trust.agents import NO_AMENDMENTS, Placed, Rules, Tally, WorkIndex, fold_agent, resolve
+from a2a_trust.agents import ANY_SESSION, NO_AMENDMENTS, Placed, Rules, Tally, WorkIndex, bench_of, fold_agent, resolve
 from a2a_trust.model import DIMENSIONS, Key, Late, Policy, Row
 from a2a_trust.policy import STANDARD, TASK_COMPLETED
 from a2a_trust.reputation import PRIOR, step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from a2a_trust.amendments import Amendments
     from a2a_trust.model import AgentRecord
 
-_by_key = attrgetter("key")
 _NO_WORK = WorkIndex(STANDARD)
 
 
@@ -31,8 +30,12 @@ class Track:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._keys: list[Key] = []
-        self._qualities: list[float] = []
-        self._values: list[float] = []
+        self._qualities = array("d")
+        self._values = array("d")
+
+    def __contains__(self, key: Key) -> bool:
+        place = bisect_left(self._keys, key)
+        return place < len(self._keys) and self._keys[place] == key
 
     def insert(self, key: Key, quality: float) -> Placed:
         """Put evidence in its place and fold again what comes after it.
@@ -68,16 +71,22 @@ class Track:
 
 
 class Refold:
-    """All rows of one subject, kept sorted, for rows that come after rows with a greater key."""
+    """The evidence of one subject in key order, for rows that come after rows with a greater key.
 
-    def __init__(self, rows: Iterable[Row], policy: Policy, amendments: Amendments = NO_AMENDMENTS) -> None:
+    Keeps keys and numbers, never the rows: there may be hundreds of thousands. `known` yields all rows of the subject
+    that were recorded so far; it is asked at the beginning, and where a row supersedes another.
+    """
+
+    def __init__(
+        self, known: Callable[[], Iterable[Row]], policy: Policy, amendments: Amendments = NO_AMENDMENTS
+    ) -> None:
         rules = self._rules = Rules(policy, amendments)
+        self._known = known
         self._work = WorkIndex(rules.policy)
         self._tracks = {dim: Track(rules.policy) for dim in DIMENSIONS}
         self._unsupported: list[Row] = []
-        self.rows: list[Row] = []
-        for row, _ in resolve(rows, policy, amendments):
-            self.insert(row)
+        for row, _ in resolve(known(), policy, amendments):
+            self._place(row)
 
     def insert(self, row: Row) -> Placed:
         """Add a row; a work call may at last support completions that wait for it."""
@@ -85,9 +94,11 @@ class Refold:
             self._remove(row.supersedes)
         if self._rules.amendments.drops(row):
             return Placed()
-        insort(self.rows, row, key=_by_key)
+        return self._place(row)
+
+    def _place(self, row: Row) -> Placed:
         if self._work.add(row):
-            self._fold_supported(row.session)
+            self._fold_supported(bench_of(row))
         quality = self._rules.quality(row, self._work)
         if row.dim is None:
             return Placed()
@@ -98,17 +109,20 @@ class Refold:
         return self._tracks[row.dim].insert(row.key, quality)
 
     def _remove(self, row_id: str) -> None:
-        row = next((row for row in self.rows if row.id == row_id), None)
+        rows = list(self._known())
+        row = next((row for row in rows if row.id == row_id), None)
         if row is None:
             return
-        self.rows.remove(row)
         if row.dim is not None:
             self._tracks[row.dim].remove(row.key)
+        self._unsupported = [waiting for waiting in self._unsupported if waiting.id != row_id]
         self._work.remove(row)
-        for waiting in [known for known in self.rows if known.kind == TASK_COMPLETED and known.dim is not None]:
-            if waiting not in self._unsupported and self._rules.quality(waiting, self._work) is None:
-                self._tracks[waiting.dim or DIMENSIONS[0]].remove(waiting.key)
-                self._unsupported.append(waiting)
+        for other in rows:
+            if other.kind == TASK_COMPLETED and other.dim is not None:
+                track = self._tracks[other.dim]
+                if other.key in track and self._rules.quality(other, self._work) is None:
+                    track.remove(other.key)
+                    self._unsupported.append(other)
 
     def _fold_supported(self, owner: str) -> None:
         waiting = self._unsupported
@@ -149,22 +163,28 @@ class AgentFold:
     def add(self, row: Row) -> Placed:
         """Place one row and return what it did."""
         if self._refold is None and not self._in_order(row):
-            self._refold = Refold([*self._stored(None), *self._new], *self._rules)
+            self._refold = Refold(self._known, *self._rules)
         if self._refold is not None:
-            return self._refold.insert(row)
+            did = self._refold.insert(row)
+            self._new.append(row)
+            return did
         self._last = row.key
         self._new.append(row)
         if self._rules.amendments.drops(row):
             return Placed()
-        if row.session in self._work:
-            self._work[row.session].add(row)
+        if (bench := bench_of(row)) in self._work:
+            self._work[bench].add(row)
         return self._tally.add(row, self._rules.quality(row, self._work_for(row)))
 
     def record(self) -> AgentRecord:
         """Return the record after all rows so far."""
         if self._refold is not None:
-            return fold_agent(self._fingerprint, self._refold.rows, *self._rules)
+            return fold_agent(self._fingerprint, self._known(), *self._rules)
         return self._tally.record
+
+    def _known(self) -> Iterator[Row]:
+        yield from self._stored(None)
+        yield from self._new
 
     def flushed(self) -> None:
         """Forget the rows that are now in the audit log."""
@@ -180,13 +200,15 @@ class AgentFold:
     def _work_for(self, row: Row) -> WorkIndex:
         """Return the work that may support a row: that of its owner's session, where it completes a task."""
         owner = row.evidence.owner
+        if row.evidence.work is not None:
+            return WorkIndex(self._rules.policy)
         if row.kind != TASK_COMPLETED or owner is None or not self._rules.policy.completion_needs_work:
             return _NO_WORK
         if owner not in self._work:
-            known = [*self._stored(owner), *self._new]
+            known = [*self._stored(None if owner == ANY_SESSION else owner), *self._new]
             index = self._work[owner] = WorkIndex(self._rules.policy)
             superseded = {other.supersedes for other in known if other.supersedes}
             for other in known:
-                if other.session == owner and other.id not in superseded and not self._rules.amendments.drops(other):
+                if bench_of(other) == owner and other.id not in superseded and not self._rules.amendments.drops(other):
                     index.add(other)
         return self._work[owner]

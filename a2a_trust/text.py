@@ -34,7 +34,10 @@ def when(time_ms: int, *, exact: bool = False) -> str:
     """Return a time as `2026-11-30 16:55`, or exactly, `2026-11-30 16:55:01.042`, in UTC; `undated` for 0."""
     if time_ms <= 0:
         return "undated"
-    moment = datetime.fromtimestamp(time_ms // 1000, UTC)
+    try:
+        moment = datetime.fromtimestamp(time_ms // 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return f"{time_ms} ms"
     return f"{moment:%Y-%m-%d %H:%M:%S}.{time_ms % 1000:03}" if exact else f"{moment:%Y-%m-%d %H:%M}"
 
 

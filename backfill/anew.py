@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-from a2a_trust.backfill.extract import Job, extract
-from a2a_trust.backfill.run import attribute
+from a2a_trust.backfill.attribute import attribute
+from a2a_trust.backfill.extract import Job, decode_states, extract
 from msgspec import Struct
 
 from a2a_trust.amendments import WITHDRAWN
@@ -39,15 +39,16 @@ class Judgement(Struct, frozen=True, kw_only=True, rename="camel"):
 
 def judge_anew(store: TrustStore) -> list[Judgement]:
     """Append what differs for every session whose log is still where it was read, and return it."""
-    entries = [entry for entry in store.cache.logs() if Path(entry.path).exists()]
+    entries = [entry for entry in store.cache.logs() if entry.path and Path(entry.path).exists()]
     rows, settled = read_anew(store, entries)
-    sessions = {entry.session for entry in entries}
+    sessions = {session for entry in entries for session in _sessions_in(entry)}
     recorded = _recorded(store, sessions)
     out: list[Row] = []
     judgements: list[Judgement] = []
     for row_id in sorted(rows.keys() | recorded.keys()):
         old, new = recorded.get(row_id), rows.get(row_id)
-        if old is not None and new is None and old.session not in settled:
+        # Of an event that had copies, the one that was read may be gone: that is no judgement.
+        if old is not None and new is None and (old.event or old.session not in settled):
             continue
         if old is not None and new is not None and _judgement(old) == _judgement(new):
             continue
@@ -72,11 +73,16 @@ def read_anew(store: TrustStore, entries: Iterable[LogEntry]) -> tuple[dict[str,
     jobs = [Job(_log_of(entry), entry.session) for entry in entries]
     extracts = [done for done in map(extract, jobs) if not done.failed]
     rows, saved = attribute(store.cache, extracts)
-    settled = {entry.session for entry in saved if not entry.waiting and entry.role}
+    settled = {session for entry in saved if not entry.waiting for session in _sessions_in(entry)}
     first: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: row.key):
         first.setdefault(row.id, row)
     return first, settled
+
+
+def _sessions_in(entry: LogEntry) -> list[str]:
+    """Return the sessions in a file of which something was read."""
+    return [state.header.session for state in decode_states(entry.state) if state.started or not state.header.by_event]
 
 
 def _log_of(entry: LogEntry) -> LogFile:
@@ -98,7 +104,8 @@ def _recorded(store: TrustStore, sessions: set[str]) -> dict[str, Row]:
     for row in store.rows():
         if row.supersedes:
             superseded.add(row.supersedes)
-        if row.session in sessions and not row.evidence.digest and row.evidence.source and row.kind != WITHDRAWN:
+        known = row.event is not None or row.session in sessions
+        if known and not row.evidence.digest and row.evidence.source and row.kind != WITHDRAWN:
             found[row.id] = row
     return {_ANEW.sub("", row.id): row for row in found.values() if row.id not in superseded}
 

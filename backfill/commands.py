@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from contextlib import contextmanager
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +16,7 @@ from a2a_trust.backfill.amend import adopt, reattribute
 
 from a2a_trust.amend_cli import amend_app
 from a2a_trust.console import HomeOption, JsonOption, home_of, output, print_json, progress
-from a2a_trust.errors import NothingFoundError, SomeUnreadableError, UsageError
+from a2a_trust.errors import NothingFoundError, SomeUnreadableError, TrustError, UsageError
 from a2a_trust.text import safe, size
 
 if TYPE_CHECKING:
@@ -31,11 +33,20 @@ HARMLESS = ("copy-of-session", "excluded")
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
+    app.command(hidden=True, epilog="Examples: a2a-trust ingest events.jsonl | a2a-trust ingest - < events.jsonl")(
+        ingest
+    )
     app.command(hidden=True, epilog="Example: a2a-trust adopt ~/.dsh/a2a-trust --keep-judgements")(adopt)
     amend_app.command(epilog="Example: a2a-trust amend reattribute")(reattribute)
     app.command(
         epilog="Examples: a2a-trust backfill | a2a-trust backfill ~/logs --dry-run | a2a-trust backfill --exclude 'x-*'"
     )(backfill)
+
+
+def _installed_sources(incomplete: str) -> list[str]:
+    from a2a_trust.sources.base import GROUP
+
+    return sorted(entry.name for entry in entry_points(group=GROUP) if entry.name.startswith(incomplete))
 
 
 def backfill(
@@ -48,7 +59,13 @@ def backfill(
         str | None,
         typer.Option(metavar="NAME|FILE", help="Policy for a new home: standard (default), seed, or a TOML file."),
     ] = None,
-    source: Annotated[list[str] | None, typer.Option(help="Read only this kind of logs. May be repeated.")] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Read only this kind of logs. May be repeated. Default: all that are found.",
+            autocompletion=_installed_sources,
+        ),
+    ] = None,
     exclude: Annotated[
         list[str] | None, typer.Option(metavar="GLOB", help="Leave out logs whose path matches. May be repeated.")
     ] = None,
@@ -75,7 +92,11 @@ def backfill(
     options = Options(paths=paths or [], exclude=exclude or [], jobs=jobs)
     if not (place / AUDIT).exists():
         _need_logs(sources, paths or [])
-    with _dry_home(place, dry_run=dry_run) as target, TrustStore(target, wanted) as store, progress("reading") as show:
+    with (
+        _dry_home(place, dry_run=dry_run) as target,
+        TrustStore(target, wanted, stated=policy or "") as store,
+        progress("reading") as show,
+    ):
         summary = run(store, sources, options, os.environ, lambda now: show(now.bytes, now.bytes_total, _state(now)))
     if as_json:
         print_json(summary)
@@ -89,6 +110,45 @@ def backfill(
         )
     if not summary.files:
         raise _nothing_found(summary.places)
+
+
+def ingest(
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="A file of events, or - for standard input.")] = "-",
+    home: HomeOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Record events of the contract that docs/formats.md describes. Events that are known already add nothing."""
+    from a2a_trust.backfill.ingest import ingest as record
+
+    from a2a_trust.store import TrustStore
+
+    place = home_of(home)
+    with _events(file) as lines, TrustStore(place) as store:
+        done = record(store, lines, "standard input" if file == "-" else file)
+    if as_json:
+        print_json(done)
+    else:
+        output().print(
+            f"{done.lines_used} of {done.lines} lines used: {done.evidence} pieces of evidence and {done.observations} "
+            f"observations new, {done.known} rows known. {done.agents} agent types in {safe(str(place))}."
+        )
+        _print_skipped(done.skipped, done.skipped_at)
+    if done.lines_used < done.lines:
+        raise SomeUnreadableError(
+            f"{done.lines - done.lines_used} of {done.lines} lines are no events of version 1; see docs/formats.md"
+        )
+
+
+@contextmanager
+def _events(file: str) -> Iterator[Iterable[bytes]]:
+    if file == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        with Path(file).open("rb") as lines:
+            yield lines
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}; give a file of events, or - for standard input") from None
 
 
 def _need_logs(sources: Mapping[str, Source], paths: list[Path]) -> None:
@@ -108,7 +168,7 @@ def _need_logs(sources: Mapping[str, Source], paths: list[Path]) -> None:
 def _nothing_found(places: Iterable[str]) -> NothingFoundError:
     return NothingFoundError(
         f"no session logs in {', '.join(places)}; give the folder that holds them: a2a-trust backfill PATH "
-        "(DSH_HOME moves the default)"
+        "(DSH_HOME, CLAUDE_CONFIG_DIR and A2A_TRUST_EVENTS move the defaults)"
     )
 
 
@@ -131,7 +191,10 @@ def _dry_home(home: Path, *, dry_run: bool) -> Iterator[Path]:
         copy = Path(folder) / "home"
         if home.exists():
             shutil.copytree(home, copy)
-        yield copy
+        try:
+            yield copy
+        except TrustError as error:
+            raise type(error)(str(error).replace(str(copy), str(home))) from None
 
 
 def _state(now: Progress) -> str:
@@ -142,6 +205,9 @@ def _print_summary(summary: Summary, home: Path, see: str, *, dry_run: bool) -> 
     console = output()
     sessions = ", ".join(f"{count} {role}" for role, count in sorted(summary.sessions.items())) or "none"
     unchanged = f", {summary.unchanged} of them unchanged" if summary.unchanged else ""
+    if summary.sources:
+        found = ", ".join(f"{name} {count}" for name, count in summary.sources.items())
+        console.print(f"sources       {found}")
     console.print(f"sessions      {sum(summary.sessions.values())} ({sessions}){unchanged}")
     console.print(
         f"read          {size(summary.bytes_read)}, {summary.lines} lines: {summary.lines_used} used, "
@@ -165,16 +231,21 @@ def _print_summary(summary: Summary, home: Path, see: str, *, dry_run: bool) -> 
         console.print(f"undated       {summary.lines_undated} lines stand before their log's first valid time")
     for reason, count in summary.unused.items():
         console.print(f"unused        {reason} {count}")
-    for reason, count in summary.skipped.items():
-        console.print(f"skipped       {reason} {count}")
-        places = [] if reason in HARMLESS else summary.skipped_at.get(reason, [])
-        for text in places[:PLACES_SHOWN]:
-            console.print(f"                {safe(text)}")
-        if len(places) > PLACES_SHOWN:
-            console.print(f"                … and {count - PLACES_SHOWN} more with --json")
+    _print_skipped(summary.skipped, summary.skipped_at)
     if summary.recovered:
         console.print(f"recovered     {safe(summary.recovered)}")
     if dry_run:
         console.print(f"Nothing was written: this was a dry run over {safe(str(home))}.")
     else:
         console.print(f"The ledger is in {safe(str(home))}. To see it: {safe(see)}")
+
+
+def _print_skipped(skipped: Mapping[str, int], skipped_at: Mapping[str, list[str]]) -> None:
+    console = output()
+    for reason, count in skipped.items():
+        console.print(f"skipped       {reason} {count}")
+        places = [] if reason in HARMLESS else skipped_at.get(reason, [])
+        for text in places[:PLACES_SHOWN]:
+            console.print(f"                {safe(text)}")
+        if len(places) > PLACES_SHOWN:
+            console.print(f"                … and {count - PLACES_SHOWN} more with --json")

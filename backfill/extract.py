@@ -6,14 +6,20 @@ What crosses the process border is encoded by msgspec, small and the same under 
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct, field
 
-from a2a_trust.findings import Finding, LogFold, LogState
+from a2a_trust.event_fold import EventFold
+from a2a_trust.findings import LogFold
+from a2a_trust.log_state import Finding, LogState
 from a2a_trust.sources.base import LogFile, LogUnreadableError, Skips, Source, load_sources
 
-_STATE = msgspec.msgpack.Decoder(LogState)
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_STATES = msgspec.msgpack.Decoder(list[LogState])
 
 
 class Job(Struct, frozen=True, array_like=True):
@@ -31,11 +37,12 @@ class Extract(Struct, array_like=True):
     job: Job
     cursor: bytes = b""
     state: bytes = b""
-    """State up to the cursor, parked findings of earlier readings included."""
+    """States of the file's logs up to the cursor, parked findings of earlier readings included."""
     live: bytes = b""
-    """State up to the end of the log, where that is further: behind a torn frame's whole lines."""
-    findings: list[Finding] = field(default_factory=list)
-    torn_findings: list[Finding] = field(default_factory=list)
+    """States up to the end of the file, where that is further: behind a torn frame's whole lines."""
+    findings: list[list[Finding]] = field(default_factory=list)
+    """By log, in the order of the states."""
+    torn_findings: list[list[Finding]] = field(default_factory=list)
     lines: int = 0
     total_lines: int = 0
     """Whole lines in the log: those read now, and those before the cursor."""
@@ -72,30 +79,49 @@ def extract(job: Job) -> Extract:
 def _read(job: Job, found: Extract) -> None:
     source = _source(job.log.source)
     reading = source.read(job.log, job.cursor)
-    fresh = job.state is None or reading.restarted
-    state = LogState(header=reading.header) if fresh or job.state is None else _STATE.decode(job.state)
-    fold = LogFold(state, source.classify)
-    for fact in reading.facts:
-        fold.feed(fact)
-    found.findings = fold.findings
-    found.cursor = reading.cursor
-    found.state = msgspec.msgpack.encode(state)
-    if reading.torn_facts:
-        fold.findings = []
-        for fact in reading.torn_facts:
+    known = [] if job.state is None or reading.restarted else _STATES.decode(job.state)
+    states = {state.header.session: state for state in known}
+    folds: dict[str, LogFold | EventFold] = {}
+    for part in reading.logs:
+        session = part.header.session
+        state = states.setdefault(session, LogState(header=part.header))
+        if state.header.profile is None and part.header.profile is not None:
+            state.header = part.header
+        fold = folds[session] = (EventFold if part.header.by_event else LogFold)(state, source.classify)
+        for fact in part.facts:
             fold.feed(fact)
-        found.torn_findings = fold.findings
-        found.live = msgspec.msgpack.encode(state)
+    found.findings = _taken(states, folds)
+    found.cursor = reading.cursor
+    found.state = msgspec.msgpack.encode(list(states.values()))
+    if any(part.torn_facts for part in reading.logs):
+        for part in reading.logs:
+            for fact in part.torn_facts:
+                folds[part.header.session].feed(fact)
+        found.torn_findings = _taken(states, folds)
+        found.live = msgspec.msgpack.encode(list(states.values()))
     found.lines, found.used, found.irrelevant = reading.lines, reading.used, reading.irrelevant
     found.inherited, found.undated, found.bytes_read = reading.inherited, reading.undated, reading.bytes_read
     found.total_lines = reading.total_lines
     found.skips = reading.skips
-    found.unused = fold.skipped
+    for fold in folds.values():
+        for reason, count in fold.skipped.items():
+            found.unused[reason] = found.unused.get(reason, 0) + count
 
 
-def decode_state(data: bytes) -> LogState:
-    """Return a log's state from its bytes."""
-    return _STATE.decode(data)
+def _taken(states: Iterable[str], folds: Mapping[str, LogFold | EventFold]) -> list[list[Finding]]:
+    """Return what was found since the last time, in the order of the states."""
+    taken: list[list[Finding]] = []
+    for session in states:
+        fold = folds.get(session)
+        taken.append(fold.findings if fold else [])
+        if fold:
+            fold.findings = []
+    return taken
+
+
+def decode_states(data: bytes) -> list[LogState]:
+    """Return the states of a file's logs from their bytes."""
+    return _STATES.decode(data)
 
 
 def extract_encoded(data: bytes) -> bytes:

@@ -16,22 +16,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from a2a_trust.backfill.attribute import attribute, sessions_by_role
 from a2a_trust.backfill.discover import Found, FoundLog, discover, places_of
-from a2a_trust.backfill.extract import Extract, Job, decode_state, extract, extract_encoded
+from a2a_trust.backfill.extract import Extract, Job, extract, extract_encoded
 from msgspec import Struct, field
 
-from a2a_trust.attribution import RULES_VERSION, Attribution
-from a2a_trust.findings import Finding, LogState
+from a2a_trust.attribution import RULES_VERSION
 from a2a_trust.sources.base import Skips
-from a2a_trust.store.cache import LogEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from a2a_trust.model import Row
     from a2a_trust.sources.base import Source
     from a2a_trust.store import TrustStore
-    from a2a_trust.store.cache import Cache
 
 POOL_BYTES = 12 << 20
 """Below this many bytes to read, starting processes costs more than they save."""
@@ -74,6 +71,8 @@ class Summary(Struct, kw_only=True, rename="camel"):
 
     places: list[str]
     files: int
+    sources: dict[str, int] = field(default_factory=dict)
+    """Sources of which logs were found, each with its sessions."""
     sessions: dict[str, int] = field(default_factory=dict)
     """Sessions found, by the role of their agent; `waiting` where that is not known yet, `empty` without events."""
     unchanged: int = 0
@@ -107,7 +106,16 @@ class Summary(Struct, kw_only=True, rename="camel"):
         return sum(self.skipped.get(reason, 0) for reason in UNREADABLE)
 
 
-LINE_SKIPS = ("unknown-type", "malformed-line", "wrong-shape", "line-too-long", "foreign-team", "other-session")
+LINE_SKIPS = (
+    "unknown-type",
+    "malformed-line",
+    "wrong-shape",
+    "line-too-long",
+    "foreign-team",
+    "other-session",
+    "newer-event",
+    "session-unknown",
+)
 """Reasons under which a single line is counted."""
 
 
@@ -170,9 +178,12 @@ def _finish(store: TrustStore, found: Found, extracts: list[Extract], started: f
     for log in found.logs:
         entry = store.cache.log(log.session)
         if entry is not None:
-            role = entry.role or ("waiting" if entry.waiting else "empty")
-            summary.sessions[role] = summary.sessions.get(role, 0) + 1
+            source = log.log.source
+            for role, count in sessions_by_role(entry).items():
+                summary.sources[source] = summary.sources.get(source, 0) + count
+                summary.sessions[role] = summary.sessions.get(role, 0) + count
             summary.waiting += entry.waiting
+    summary.sources = dict(sorted(summary.sources.items()))
     summary.seconds = round(time.monotonic() - started, 3)
     return summary
 
@@ -219,94 +230,3 @@ def _extract_all(jobs: list[Job], processes: int) -> Iterator[Extract]:
             raise
     # A worker died, of a log too large for it or from outside: what is left is read here, one by one.
     yield from map(extract, left.values())
-
-
-# ------------------------------------------------------------------ attribution
-
-
-class _Logs(dict[str, LogState]):
-    """The states of logs by session: those just read, and on demand those remembered."""
-
-    def __init__(self, cache: Cache) -> None:
-        super().__init__()
-        self._cache = cache
-
-    def get(self, session: str, default: LogState | None = None) -> LogState | None:  # type: ignore[override]
-        if session not in self:
-            entry = self._cache.log(session)
-            if entry is None:
-                return default
-            self[session] = decode_state(entry.live or entry.state)
-        return self[session]
-
-
-def attribute(cache: Cache, extracts: list[Extract]) -> tuple[list[Row], list[LogEntry]]:
-    """Return the rows that can be made now, and what to remember of each log that was read or waited."""
-    logs = _Logs(cache)
-    for done in extracts:
-        logs[done.job.session] = decode_state(done.live or done.state)
-    attribution = Attribution(logs)
-    rows: list[Row] = []
-    entries: dict[str, LogEntry] = {}
-    for done in extracts:
-        log = logs[done.job.session]
-        made, waiting = attribution.rows(log, _with_earlier(cache, log, done.findings))
-        torn, torn_waiting = attribution.rows(log, done.torn_findings)
-        rows += made + torn
-        entry = _entry(done, attribution, waiting)
-        # What waits behind the cursor is not remembered: the log is read again, whether it grows or not.
-        entries[done.job.session] = entry._replace(size=-1) if torn_waiting else entry
-    pending = [done.job.session for done in extracts]
-    while pending:
-        for entry in cache.waiting_below(pending.pop()):
-            if entry.session in entries:
-                continue
-            log = decode_state(entry.state)
-            made, log.parked = attribution.rows(log, log.parked)
-            rows += made
-            entries[entry.session] = entry._replace(
-                state=msgspec.msgpack.encode(log), role=_role(attribution, log), waiting=len(log.parked)
-            )
-            pending.append(entry.session)
-    return rows, list(entries.values())
-
-
-def _with_earlier(cache: Cache, log: LogState, findings: list[Finding]) -> list[Finding]:
-    """Return new findings and those that wait since earlier readings; the earlier one of two about one event.
-
-    They are looked up in what is remembered, since a log that is read from its start again has forgotten them.
-    """
-    entry = cache.log(log.header.session)
-    earlier = decode_state(entry.state).parked if entry else []
-    found: dict[tuple[str, str, str, str | None], Finding] = {}
-    for finding in (*earlier, *log.parked, *findings):
-        found.setdefault((finding.id, finding.kind, finding.actor, finding.details.message), finding)
-    return list(found.values())
-
-
-def _role(attribution: Attribution, log: LogState) -> str:
-    identity = attribution.identify(log)
-    return identity.profile.role if identity else ""
-
-
-def _entry(done: Extract, attribution: Attribution, waiting: list[Finding]) -> LogEntry:
-    state = decode_state(done.state)
-    state.parked = waiting
-    log, header = done.job.log, state.header
-    return LogEntry(
-        session=header.session,
-        source=log.source,
-        parent=header.parent,
-        path=log.path,
-        gen=log.gen,
-        size=log.size,
-        mtime_ns=log.mtime_ns,
-        inode=log.inode,
-        rules=RULES_VERSION,
-        lines=done.total_lines,
-        role=_role(attribution, state),
-        waiting=len(waiting),
-        cursor=done.cursor,
-        state=msgspec.msgpack.encode(state),
-        live=done.live,
-    )

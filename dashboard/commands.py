@@ -85,6 +85,9 @@ def show(
             "--by", help="The key to fold by. Default: fingerprint, or name where few agent types ever come back."
         ),
     ] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", metavar="NAME", help="Only what was read from this kind of logs.")
+    ] = None,
     sort: Annotated[Sort, typer.Option("--sort", help="The order of the table, best or newest first.")] = Sort.TOTAL,
     limit: Annotated[int, typer.Option(min=0, help="Rows: the newest this many; 0 for all.")] = SHOWN,
     watch: Annotated[
@@ -94,9 +97,11 @@ def show(
 ) -> None:
     """Show how every agent type did, or one of them in full."""
     place = home_of(home)
+    if agent is not None and source is not None:
+        raise UsageError("--source goes with the table, not with one AGENT; to see it by source: --by source")
 
     def once() -> None:
-        _show(TrustSignals(place), agent, by, sort, limit, as_json=as_json)
+        _show(TrustSignals(place), agent, by, source, sort, limit, as_json=as_json)
 
     if not watch:
         once()
@@ -106,14 +111,25 @@ def show(
     follow(place, once)
 
 
-def _show(signals: TrustSignals, agent: str | None, by: Lens | None, sort: Sort, limit: int, *, as_json: bool) -> None:
+def _show(
+    signals: TrustSignals,
+    agent: str | None,
+    by: Lens | None,
+    source: str | None,
+    sort: Sort,
+    limit: int,
+    *,
+    as_json: bool,
+) -> None:
     if agent is not None:
         _show_agent(signals, agent, by, as_json=as_json)
         return
     if not signals.agents():
         raise NoLedgerError(f"{signals.provenance.home}: no agent is recorded here yet; run: a2a-trust backfill")
     lens = by or signals.default_lens()
-    found = signals.by(lens)
+    found = signals.by(lens, source)
+    if source is not None and not found:
+        raise UsageError(f"--source {source}: nothing was read from it; see: a2a-trust show --by source")
     newest = sorted(found, key=lambda signal: -signal.last_seen)[: limit or None]
     shown = sorted(newest, key=lambda signal: _order(sort, signal))
     if as_json:

@@ -18,7 +18,7 @@ from a2a_trust.text import percent, safe, when
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from a2a_trust.dashboard.explanation import Explanation
+    from a2a_trust.dashboard.explanation import Explanation, Step
     from rich.console import Console
 
     from a2a_trust.model import Policy
@@ -173,7 +173,10 @@ def _print_history(console: Console, signal: Signal, shown: int = 10) -> None:
 def print_explanation(console: Console, explanation: Explanation, limit: int) -> None:
     """Print the steps behind each value, the newest `limit` of each dimension; 0 for all."""
     console.print(Text(f"{safe(explanation.name)} {explanation.fingerprint[:12]}", "bold"))
-    logs: dict[str, tuple[int, str | None]] = {}
+    for amended in explanation.amended:
+        why = f": {safe(amended.why)}" if amended.why else ""
+        console.print(f"amended {when(amended.time, exact=True)}: {safe(amended.what)}, {amended.rows} rows{why}")
+    logs: dict[tuple[str, str | None], int] = {}
     for dimension in explanation.dimensions:
         if not dimension.steps:
             console.print(f"\n{dimension.dim}: no evidence")
@@ -186,17 +189,24 @@ def print_explanation(console: Console, explanation: Explanation, limit: int) ->
             console.print(f"… {left_out} earlier ones, which lead to {steps[0].before}; all with --limit 0")
         table = _table("time (UTC)", "kind", "quality", "before → after", "log, seq, frame", "why")
         for step in steps:
-            number, _ = logs.setdefault(step.session, (len(logs) + 1, step.file))
+            number = logs.setdefault((step.session, step.file), len(logs) + 1)
             table.add_row(
                 when(step.time, exact=True),
                 step.kind,
                 str(step.quality),
                 f"{step.before} → {step.after}",
-                f"[{number}] {step.seq}" + ("" if step.frame is None else f" @{step.frame}"),
+                f"[{number}] {_place(step)}",
                 Text(safe(step.why)),
             )
         print_table(console, table)
     if logs:
-        console.print("\n[log], seq of the event in it, @byte at which its zstd frame begins:")
-    for session, (number, file) in logs.items():
+        console.print("\n[log], seq or line of the event in it, @byte at which its zstd frame begins:")
+    for (session, file), number in logs.items():
         console.print(f"[{number}] {safe(session)}: {safe(file) if file else 'its log is no longer where it was'}")
+
+
+def _place(step: Step) -> str:
+    """Return where a step's event stands: its seq, or its line where the format numbers no events."""
+    if not step.numbered:
+        return "–" if step.line is None else f"line {step.line}"
+    return f"{step.seq}" + ("" if step.frame is None else f" @{step.frame}")

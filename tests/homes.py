@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 FIXTURES: Final = Path(__file__).resolve().parent.parent / "fixtures" / "dsh"
 EXPECTED: Final[dict[str, Any]] = json.loads((FIXTURES / "expected.json").read_text(encoding="utf-8"))
 LOG_GLOB: Final = "session*.jsonl*"
+_MEMORY = Path("/dev/shm")  # noqa: S108 - a file system that is as private as what is made in it
+
+
+def scratch() -> tempfile.TemporaryDirectory[str]:
+    """A folder for one example of a property, in memory where there is such a place: thousands are made."""
+    return tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None)
 
 
 def ingest(home: Path, *paths: Path, policy: str = "standard", jobs: int = 1) -> Summary:
@@ -38,6 +45,20 @@ def encode_agents(ledger: Ledger) -> bytes:
 def agents_of(home: Path) -> bytes:
     """The agents of a home, encoded."""
     return encode_agents(read_ledger(home))
+
+
+def differences(found: bytes, expected: bytes) -> list[str]:
+    """What two texts from `agents_of` do not agree on, by agent and part: nothing where all bytes are equal."""
+    if found == expected:
+        return []
+    one, other = (json.loads(text)["agents"] for text in (found, expected))
+    named = [
+        f"{(one.get(key) or other[key])['profile']['name']}: {part}"
+        for key in sorted({*one, *other})
+        for part in sorted({*one.get(key, {}), *other.get(key, {})})
+        if one.get(key, {}).get(part) != other.get(key, {}).get(part)
+    ]
+    return named or ["the bytes"]
 
 
 def audit_of(home: Path) -> bytes:

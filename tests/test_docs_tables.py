@@ -164,7 +164,8 @@ def test_every_reason_for_exit_code_4_is_told() -> None:
 def test_every_event_without_a_use_is_told() -> None:
     """The reasons under `unused` are those that attribution can give."""
     told = [reason for reason, _ in table(DOCS / "logs.md", "reason", "what happened")]
-    assert sorted(told) == sorted(first_arguments(ROOT / "a2a_trust/findings.py", "self._skip"))
+    folds = (ROOT / "a2a_trust/findings.py", ROOT / "a2a_trust/event_fold.py")
+    assert sorted(told) == sorted({reason for fold in folds for reason in first_arguments(fold, "self._skip")})
 
 
 def test_every_event_that_is_read_is_told() -> None:
@@ -193,7 +194,7 @@ def test_every_kind_of_evidence_is_told() -> None:
     """Kinds and qualities are those of both built-in policies."""
     told = {row[0]: row for row in table(DOCS / "numbers.md", "kind", "dimension", "standard", "seed", "from")}
     by_rule = {RESPONSE_LATENCY, FEEDBACK}
-    assert set(told) - by_rule == set(STANDARD.quality)
+    assert set(told) - by_rule == set(STANDARD.quality) - by_rule
     for kind, (_, dimension, *qualities, _) in told.items():
         assert dimension == "any" or set(dimension.split(", ")) <= set(DIMENSIONS)
         if kind not in by_rule:

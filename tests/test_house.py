@@ -17,43 +17,67 @@ FOLDERS = {"a2a_trust.backfill": "backfill", "a2a_trust.dashboard": "dashboard",
 # may import anything. To the left the part, to the right all that it may import of ours.
 RULES = {"model", "errors", "policy", "reputation", "facts"}
 FOLDS = RULES | {"amendments", "agents", "refold", "lenses"}
-LIBRARY = FOLDS | {"findings", "attribution", "sources", "store", "text", "signals"}
+FINDINGS = {"log_state", "findings", "event_fold"}
+LIBRARY = FOLDS | FINDINGS | {"attribution", "sources", "store", "text", "signals"}
+# What agents and harnesses are given, and the answers to their hooks.
+SIGNALS = {
+    "errors", "lenses", "frozen", "signals", "comparison", "advice", "status", "settings", "briefing", "tools", "hooks",
+    "hook_install",
+}  # fmt: skip
 SHELL = LIBRARY | {"a2a_trust", "console", "health", "maintenance"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "text": set(),
     "model": set(),
     "facts": {"model", "errors"},
+    "log_state": {"model", "facts"},
     "policy": {"model", "errors"},
     "reputation": {"model", "errors", "policy"},
     "amendments": {"model"},
     "agents": RULES | {"amendments"},
     "refold": RULES | {"amendments", "agents"},
     "lenses": RULES | {"amendments", "agents"},
-    "findings": RULES | {"amendments", "agents"},
-    "attribution": RULES | {"amendments", "agents", "findings"},
+    "findings": RULES | {"amendments", "agents", "log_state"},
+    "event_fold": RULES | {"amendments", "agents", "log_state", "findings"},
+    "attribution": RULES | FINDINGS | {"amendments", "agents"},
     "sources": RULES,
     "store": FOLDS,
     "a2a_trust": LIBRARY,
-    "signals": FOLDS | {"store"},
-    "console": {"store", "text"},
+    "frozen": FOLDS | {"store"},
+    "signals": FOLDS | {"store", "frozen"},
+    "comparison": {"model", "signals"},
+    "advice": {"model", "lenses", "signals"},
+    "status": {"advice", "signals", "text"},
+    "settings": {"advice"},
+    "briefing": {"model", "lenses", "advice", "signals"},
+    "tools": FOLDS | {"text", "advice", "comparison", "signals"},
+    "mcp_server": {"a2a_trust", "errors", "model", "store", "tools"},
+    "hooks": {"errors", "briefing", "settings", "signals"},
+    "hook_settings": {"errors"},
+    "hook_install": {"errors", "store", "hooks", "hook_settings"},
+    "plain": {"errors", "store", "text"},
+    "quick": SIGNALS | {"plain"},
+    "__main__": {"a2a_trust", "plain", "quick", "cli"},
+    "console": {"plain", "text"},
     "health": LIBRARY | {"a2a_trust", "console"},
     "maintenance": LIBRARY | {"console"},
     "amend_cli": LIBRARY | {"console"},
-    "cli": SHELL | {"amend_cli"},
+    "signals_cli": SIGNALS | {"console", "quick", "mcp_server"},
+    "cli": SHELL | {"amend_cli", "signals_cli", "plain"},
     "backfill": SHELL | {"amend_cli"},
+    "testing": LIBRARY | {"a2a_trust", "backfill"},
     "dashboard": SHELL,
 }
 
 # Everything outside our own code that a pure part may import: nothing here reads, writes, waits or asks the time.
-PURE = FOLDS | {"findings", "attribution", "text"}
+PURE = FOLDS | FINDINGS | {"attribution", "text", "advice", "comparison", "status", "hook_settings"}
 PURE_IMPORTS = {
-    "__future__", "abc", "bisect", "collections", "collections.abc", "dataclasses", "datetime", "difflib", "enum",
-    "functools", "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "string", "types", "typing",
-    "unicodedata",
+    "__future__", "abc", "array", "bisect", "collections", "collections.abc", "dataclasses", "datetime", "difflib",
+    "enum", "functools", "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "string", "types",
+    "typing", "unicodedata",
 }  # fmt: skip
 # A policy is also a file that somebody wrote.
-PURE_IMPORTS_OF = {"policy": {"json", "os", "pathlib", "tomllib"}}
+PURE_IMPORTS_OF = {"policy": {"json", "os", "pathlib", "tomllib"}, "hook_settings": {"json"}}
 IMPURE_CALLS = {"open", "print", "input", "eval", "exec", "__import__"}
 
 # Folders that so many texts name that finding one says nothing about this machine; /home/dev is that of the fixtures.

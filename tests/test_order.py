@@ -6,7 +6,6 @@ import concurrent.futures
 import hashlib
 import importlib
 import multiprocessing
-import tempfile
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 from dshlog import LogBuilder, decode, encode, frame, frames, from_team
-from homes import EXPECTED, FIXTURES, LOG_GLOB, agents_of, audit_of, differences, ingest, rows_of
+from homes import EXPECTED, FIXTURES, LOG_GLOB, agents_of, audit_of, differences, ingest, rows_of, scratch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,6 +44,13 @@ def no_waiting_for_the_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("os.fsync", lambda _: None)
         yield
+
+
+@pytest.fixture
+def room() -> Iterator[Path]:
+    """A folder for homes and logs, where many of them cost little."""
+    with scratch() as folder:
+        yield Path(folder)
 
 
 # ------------------------------------------------------------------ logs, cut and copied
@@ -98,7 +104,7 @@ def other_encoding(log: Log, length: int) -> Write:
 
 @cache
 def _one_run(folders: frozenset[str]) -> bytes:
-    with tempfile.TemporaryDirectory() as home:
+    with scratch() as home:
         ingest(Path(home), *(FIXTURES / folder for folder in sorted(folders)))
         return agents_of(Path(home))
 
@@ -139,7 +145,7 @@ def schedules(draw: st.DrawFn) -> Schedule:
 @given(schedules())
 def test_any_split_of_the_logs_over_runs_gives_the_same_agents(schedule: Schedule) -> None:
     """Logs seen in any order, cut anywhere and completed later, in place or elsewhere, count exactly once."""
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         root, places = Path(folder), set[Path]()
         for writes in schedule.runs:
             if not schedule.remembered:
@@ -161,27 +167,27 @@ def every_log() -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def one_by_one(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def one_by_one() -> Iterator[Path]:
     """A home that met every log in a run of its own, the last first: most of its rows are late."""
-    home = tmp_path_factory.mktemp("one-by-one") / "home"
-    for path in reversed(every_log()):
-        ingest(home, path)
-    return home
+    with scratch() as home:
+        for path in reversed(every_log()):
+            ingest(Path(home), path)
+        yield Path(home)
 
 
 @pytest.fixture(scope="module")
-def at_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def at_once() -> Iterator[Path]:
     """A home that met every log in one run."""
-    home = tmp_path_factory.mktemp("at-once") / "home"
-    ingest(home, FIXTURES)
-    return home
+    with scratch() as home:
+        ingest(Path(home), FIXTURES)
+        yield Path(home)
 
 
-def test_a_run_for_each_log_gives_the_same_agents(tmp_path: Path) -> None:
+def test_a_run_for_each_log_gives_the_same_agents(room: Path) -> None:
     """Every log on its own, one after the other, gives what one run over all gives."""
     for path in every_log():
-        ingest(tmp_path, path)
-    assert differences(agents_of(tmp_path), one_run(FOLDERS)) == []
+        ingest(room, path)
+    assert differences(agents_of(room), one_run(FOLDERS)) == []
 
 
 def test_a_run_for_each_log_backwards_gives_the_same_agents(one_by_one: Path) -> None:
@@ -189,73 +195,73 @@ def test_a_run_for_each_log_backwards_gives_the_same_agents(one_by_one: Path) ->
     assert differences(agents_of(one_by_one), one_run(FOLDERS)) == []
 
 
-def test_logs_that_all_grow_at_once_give_the_same_agents(tmp_path: Path) -> None:
+def test_logs_that_all_grow_at_once_give_the_same_agents(room: Path) -> None:
     """All logs of all folders growing a quarter at a time give what one run over all gives."""
     for quarter in range(1, 5):
         for log in (log for folder in FOLDERS for log in logs_of(folder)):
-            path = tmp_path / "logs" / log.path
+            path = room / "logs" / log.path
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(log.data[: len(log.data) * quarter // 4])
-        ingest(tmp_path / "home", tmp_path / "logs")
-    assert differences(agents_of(tmp_path / "home"), one_run(FOLDERS)) == []
+        ingest(room / "home", room / "logs")
+    assert differences(agents_of(room / "home"), one_run(FOLDERS)) == []
 
 
 @pytest.mark.parametrize(("earlier", "later"), SAME_SESSIONS)
 @pytest.mark.parametrize("runs", [1, 2], ids=["one-run", "two-runs"])
-def test_a_later_state_of_a_tree_is_all_that_counts(tmp_path: Path, earlier: str, later: str, runs: int) -> None:
+def test_a_later_state_of_a_tree_is_all_that_counts(room: Path, earlier: str, later: str, runs: int) -> None:
     """A tree read in an earlier state gives, statistics included, what its later state alone gives."""
     if runs == 1:
-        ingest(tmp_path, FIXTURES / earlier, FIXTURES / later)
+        ingest(room, FIXTURES / earlier, FIXTURES / later)
     else:
-        ingest(tmp_path, FIXTURES / earlier)
-        ingest(tmp_path, FIXTURES / later)
-    assert differences(agents_of(tmp_path), one_run([later])) == []
+        ingest(room, FIXTURES / earlier)
+        ingest(room, FIXTURES / later)
+    assert differences(agents_of(room), one_run([later])) == []
 
 
 @pytest.mark.parametrize(("earlier", "later"), SAME_SESSIONS)
-def test_an_earlier_state_of_a_tree_adds_nothing(tmp_path: Path, earlier: str, later: str) -> None:
+def test_an_earlier_state_of_a_tree_adds_nothing(room: Path, earlier: str, later: str) -> None:
     """A tree whose later state is known gives nothing new, and takes nothing away."""
-    ingest(tmp_path, FIXTURES / later)
-    audit = audit_of(tmp_path)
-    ingest(tmp_path, FIXTURES / earlier)
-    assert audit_of(tmp_path) == audit
+    ingest(room, FIXTURES / later)
+    audit = audit_of(room)
+    ingest(room, FIXTURES / earlier)
+    assert audit_of(room) == audit
 
 
 # ------------------------------------------------------------------ what may not change anything
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_a_second_run_writes_nothing(tmp_path: Path, folder: str) -> None:
+def test_a_second_run_writes_nothing(room: Path, folder: str) -> None:
     """A run over logs that have not changed leaves audit log and ledger as they are."""
-    ingest(tmp_path, FIXTURES / folder)
-    before = audit_of(tmp_path), (tmp_path / "ledger.json").read_bytes()
-    ingest(tmp_path, FIXTURES / folder)
-    assert (audit_of(tmp_path), (tmp_path / "ledger.json").read_bytes()) == before
+    ingest(room, FIXTURES / folder)
+    before = audit_of(room), (room / "ledger.json").read_bytes()
+    ingest(room, FIXTURES / folder)
+    assert (audit_of(room), (room / "ledger.json").read_bytes()) == before
 
 
-def test_a_run_without_its_cache_writes_nothing(tmp_path: Path) -> None:
+def test_a_run_without_its_cache_writes_nothing(room: Path) -> None:
     """Where nothing is remembered of the logs they are read again, and every row is known."""
-    ingest(tmp_path, FIXTURES)
-    before = audit_of(tmp_path), (tmp_path / "ledger.json").read_bytes()
-    (tmp_path / "cache.sqlite").unlink()
-    summary = ingest(tmp_path, FIXTURES)
+    ingest(room, FIXTURES)
+    before = audit_of(room), (room / "ledger.json").read_bytes()
+    (room / "cache.sqlite").unlink()
+    summary = ingest(room, FIXTURES)
     assert summary.known > 0
-    assert (audit_of(tmp_path), (tmp_path / "ledger.json").read_bytes()) == before
+    assert (audit_of(room), (room / "ledger.json").read_bytes()) == before
 
 
 @pytest.mark.parametrize("packed_first", [True, False], ids=["unpacked-later", "compressed-later"])
-def test_logs_that_change_their_encoding_write_nothing(tmp_path: Path, packed_first: bool) -> None:  # noqa: FBT001
+def test_logs_that_change_their_encoding_write_nothing(room: Path, packed_first: bool) -> None:  # noqa: FBT001
     """A log that is compressed or unpacked after it was read is the same log."""
     for log in logs_of("v4-a-team"):
         for place, write in (("packed", Write(log.path, log.data)), ("plain", other_encoding(log, len(log.data)))):
-            path = tmp_path / place / write.path
+            path = room / place / write.path
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(write.data)
     first, second = ("packed", "plain") if packed_first else ("plain", "packed")
-    ingest(tmp_path / "home", tmp_path / first)
-    audit = audit_of(tmp_path / "home")
-    ingest(tmp_path / "home", tmp_path / second)
-    assert audit_of(tmp_path / "home") == audit
+    ingest(room / "home", room / first)
+    audit = audit_of(room / "home")
+    ingest(room / "home", room / second)
+    assert audit_of(room / "home") == audit
 
 
 def without_views(home: Path) -> None:
@@ -266,46 +272,46 @@ def without_views(home: Path) -> None:
 
 
 @pytest.mark.parametrize("policy", sorted(BUILT_IN))
-def test_the_audit_log_alone_restores_the_ledger(tmp_path: Path, policy: str) -> None:
+def test_the_audit_log_alone_restores_the_ledger(room: Path, policy: str) -> None:
     """With snapshot, backup and cache gone, opening a home writes the same ledger again."""
     for folder in reversed(FOLDERS):
-        ingest(tmp_path, FIXTURES / folder, policy=policy)
-    ledger = (tmp_path / "ledger.json").read_bytes()
-    without_views(tmp_path)
-    with TrustStore(tmp_path):
+        ingest(room, FIXTURES / folder, policy=policy)
+    ledger = (room / "ledger.json").read_bytes()
+    without_views(room)
+    with TrustStore(room):
         pass
-    assert (tmp_path / "ledger.json").read_bytes() == ledger
+    assert (room / "ledger.json").read_bytes() == ledger
 
 
-def test_folding_again_changes_nothing(tmp_path: Path) -> None:
+def test_folding_again_changes_nothing(room: Path) -> None:
     """A fold of the whole audit log writes the ledger that the runs wrote."""
     for folder in reversed(FOLDERS):
-        ingest(tmp_path, FIXTURES / folder)
-    ledger = (tmp_path / "ledger.json").read_bytes()
-    with TrustStore(tmp_path) as store:
+        ingest(room, FIXTURES / folder)
+    ledger = (room / "ledger.json").read_bytes()
+    with TrustStore(room) as store:
         store.refold()
-    assert (tmp_path / "ledger.json").read_bytes() == ledger
+    assert (room / "ledger.json").read_bytes() == ledger
 
 
-def test_a_change_of_policy_gives_what_the_policy_gives_from_the_start(tmp_path: Path) -> None:
+def test_a_change_of_policy_gives_what_the_policy_gives_from_the_start(room: Path) -> None:
     """A home that changes its policy holds the agents of a home that always stood under it."""
-    ingest(tmp_path / "changed", FIXTURES, policy="seed")
-    with TrustStore(tmp_path / "changed") as store:
+    ingest(room / "changed", FIXTURES, policy="seed")
+    with TrustStore(room / "changed") as store:
         store.set_policy(STANDARD)
-    ingest(tmp_path / "always", FIXTURES)
-    assert agents_of(tmp_path / "changed") == agents_of(tmp_path / "always")
+    ingest(room / "always", FIXTURES)
+    assert agents_of(room / "changed") == agents_of(room / "always")
 
 
-def test_the_size_of_the_slices_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: Path) -> None:
+def test_the_size_of_the_slices_changes_no_byte(room: Path, monkeypatch: pytest.MonkeyPatch, at_once: Path) -> None:
     """Rows appended seven at a time make the same audit log as rows appended all at once."""
     monkeypatch.setattr("a2a_trust.store.store.SLICE_ROWS", 7)
-    ingest(tmp_path, FIXTURES)
-    assert audit_of(tmp_path) == audit_of(at_once)
+    ingest(room, FIXTURES)
+    assert audit_of(room) == audit_of(at_once)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_the_number_of_processes_changes_no_byte(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: Path, method: str
+    room: Path, monkeypatch: pytest.MonkeyPatch, at_once: Path, method: str
 ) -> None:
     """Logs read by two processes, however these are started, make the same audit log as logs read by one."""
     if method not in multiprocessing.get_all_start_methods():
@@ -320,9 +326,9 @@ def test_the_number_of_processes_changes_no_byte(
     monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", Pool)
     # By its dotted name this would be the function that the package offers.
     monkeypatch.setattr(importlib.import_module("a2a_trust.backfill.run"), "POOL_BYTES", 0)
-    ingest(tmp_path, FIXTURES, jobs=2)
+    ingest(room, FIXTURES, jobs=2)
     assert started == [2]
-    assert audit_of(tmp_path) == audit_of(at_once)
+    assert audit_of(room) == audit_of(at_once)
 
 
 # ------------------------------------------------------------------ rows and the fold, by their definitions
@@ -380,12 +386,12 @@ def by_subject(rows: Iterable[Row]) -> dict[str, list[Row]]:
 
 
 @pytest.mark.parametrize("policy", [STANDARD, SEED], ids=lambda policy: policy.name)
-def test_the_ledger_is_the_fold_of_its_rows_in_key_order(tmp_path: Path, policy: Policy) -> None:
+def test_the_ledger_is_the_fold_of_its_rows_in_key_order(room: Path, policy: Policy) -> None:
     """Value, samples and good ones of every dimension are those of a fold written from the definition."""
     for folder in reversed(FOLDERS):
-        ingest(tmp_path, FIXTURES / folder, policy=policy.name)
-    agents = read_ledger(tmp_path).agents
-    subjects = by_subject(rows_of(tmp_path))
+        ingest(room, FIXTURES / folder, policy=policy.name)
+    agents = read_ledger(room).agents
+    subjects = by_subject(rows_of(room))
     assert sorted(agents) == sorted(subjects)
     for subject, rows in subjects.items():
         folded = naive_fold(rows, policy)
@@ -397,12 +403,12 @@ def test_the_ledger_is_the_fold_of_its_rows_in_key_order(tmp_path: Path, policy:
 
 
 @pytest.mark.parametrize("policy", [STANDARD, SEED], ids=lambda policy: policy.name)
-def test_folding_an_agents_rows_gives_its_record(tmp_path: Path, policy: Policy) -> None:
+def test_folding_an_agents_rows_gives_its_record(room: Path, policy: Policy) -> None:
     """The record of each agent is the library's own fold of its rows, in whatever order they are handed over."""
     for folder in reversed(FOLDERS):
-        ingest(tmp_path, FIXTURES / folder, policy=policy.name)
-    agents = read_ledger(tmp_path).agents
-    for subject, rows in by_subject(rows_of(tmp_path)).items():
+        ingest(room, FIXTURES / folder, policy=policy.name)
+    agents = read_ledger(room).agents
+    for subject, rows in by_subject(rows_of(room)).items():
         assert fold_agent(subject, sorted(rows, key=key), policy) == agents[subject]
         assert fold_agent(subject, reversed(rows), policy) == agents[subject]
 
@@ -431,13 +437,13 @@ def naive_steps(rows: list[Row], policy: Policy) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize("policy", [STANDARD, SEED], ids=lambda policy: policy.name)
 @pytest.mark.parametrize("backwards", [False, True], ids=["forwards", "backwards"])
-def test_rows_say_what_they_did_when_they_came(tmp_path: Path, policy: Policy, backwards: bool) -> None:  # noqa: FBT001
+def test_rows_say_what_they_did_when_they_came(room: Path, policy: Policy, backwards: bool) -> None:  # noqa: FBT001
     """Before, after and late of each row follow from the rows above it, and from nothing below it."""
     folders = [folder for folder in FOLDERS if folder.startswith("made-")]
     logs = [FIXTURES / log.path for folder in [*folders, "mix-v3-v4"] for log in logs_of(folder)]
     for path in sorted(logs, reverse=backwards):
-        ingest(tmp_path, path, policy=policy.name)
-    for rows in by_subject(rows_of(tmp_path)).values():
+        ingest(room, path, policy=policy.name)
+    for rows in by_subject(rows_of(room)).values():
         assert seen_steps(rows) == naive_steps(rows, policy)
 
 
@@ -481,25 +487,38 @@ def agents_after(root: Path, *runs: Iterable[LogBuilder | tuple[LogBuilder, int]
     return agents_of(root / "home")
 
 
-def test_whole_lines_of_a_torn_log_wait_for_their_roster(tmp_path: Path) -> None:
+def test_whole_lines_of_a_torn_log_wait_for_their_roster(room: Path) -> None:
     """What a torn frame holds counts as soon as it is known whose it is, though its log never grows again."""
     child = child_log()
     child.tool("bash")
     child.frame().tool("bash")
-    split = agents_after(tmp_path / "split", [(child, 1)], [lead_log()])
-    assert split == agents_after(tmp_path / "once", [lead_log(), (child, 1)])
+    split = agents_after(room / "split", [(child, 1)], [lead_log()])
+    assert split == agents_after(room / "once", [lead_log(), (child, 1)])
 
 
-def test_a_roster_in_a_torn_frame_is_remembered(tmp_path: Path) -> None:
+def test_whole_lines_of_a_torn_log_wait_though_nobody_looks_at_it_again(room: Path) -> None:
+    """What a torn frame holds counts as soon as it is known whose it is, in a run over other folders too."""
+    child = child_log()
+    child.tool("bash")
+    child.frame().tool("bash")
+    child.write(room / "child", cut=1)
+    lead_log().write(room / "lead")
+    for folder in ("child", "lead"):
+        ingest(room / "split", room / folder)
+    ingest(room / "once", room / "child", room / "lead")
+    assert differences(agents_of(room / "split"), agents_of(room / "once")) == []
+
+
+def test_a_roster_in_a_torn_frame_is_remembered(room: Path) -> None:
     """A teammate whose log comes later is known from the whole lines of its Lead's torn frame."""
     child, lead = child_log(), lead_log()
     child.tool("bash")
-    split = agents_after(tmp_path / "split", [(lead, 1)], [child])
-    assert split == agents_after(tmp_path / "once", [(lead, 1), child])
+    split = agents_after(room / "split", [(lead, 1)], [child])
+    assert split == agents_after(room / "once", [(lead, 1), child])
 
 
 @pytest.mark.parametrize("created_at", [None, 0, "then", T // 1000, T * 1000])
-def test_an_ageless_session_waits_for_its_roster(tmp_path: Path, created_at: object) -> None:
+def test_an_ageless_session_waits_for_its_roster(room: Path, created_at: object) -> None:
     """A session that does not say when it began is nobody's subagent as long as its Lead's log may name it."""
     lead = LogBuilder("lead", created_at=T)
     lead.turn_start()
@@ -507,12 +526,12 @@ def test_an_ageless_session_waits_for_its_roster(tmp_path: Path, created_at: obj
     child = LogBuilder("child", created_at=created_at, parent="lead", origin="subagent").at(T + 20)
     child.descriptor("Writes code.")
     child.tool("bash")
-    agents_after(tmp_path / "split", [lead, child])
+    agents_after(room / "split", [lead, child])
     lead.later(10).spawn("child", "coder", "Writes code.")
-    assert agents_after(tmp_path / "split", [lead]) == agents_after(tmp_path / "once", [lead, child])
+    assert agents_after(room / "split", [lead]) == agents_after(room / "once", [lead, child])
 
 
-def test_a_torn_seed_is_nobodys_work(tmp_path: Path) -> None:
+def test_a_torn_seed_is_nobodys_work(room: Path) -> None:
     """As long as a seed is torn it is not known where it ends: nothing of it counts."""
     lead = lead_log(4, provider="fork", context="fork")
     child = LogBuilder("child", created_at=T + 20, generation=4, parent="lead", origin="subagent", is_seeded=True)
@@ -522,24 +541,24 @@ def test_a_torn_seed_is_nobodys_work(tmp_path: Path) -> None:
     child.block().at(T + 25).end_seed(inherited=True)
     child.frame().descriptor("Writes code.")
     child.tool("bash")
-    whole = agents_after(tmp_path / "once", [lead, child])
+    whole = agents_after(room / "once", [lead, child])
     _, seed, rest = frames(child.zstd())
     for cut in range(len(rest), len(rest) + len(seed), 5):
-        root = tmp_path / str(cut)
+        root = room / str(cut)
         assert agents_after(root, [lead, (child, cut)], [child]) == whole
 
 
-def test_a_later_mark_takes_nothing_back(tmp_path: Path) -> None:
+def test_a_later_mark_takes_nothing_back(room: Path) -> None:
     """A log that claims, once it has gone on, that all of it was inherited gives the same in one run and in two."""
     lead, child = lead_log(4, provider="fork", context="fork"), child_log(4, seeded=True)
     child.tool("bash")
-    agents_after(tmp_path / "split", [lead, child])
+    agents_after(room / "split", [lead, child])
     child.frame().end_seed(inherited=True)
     child.tool("bash")
-    assert agents_after(tmp_path / "split", [child]) == agents_after(tmp_path / "once", [lead, child])
+    assert agents_after(room / "split", [child]) == agents_after(room / "once", [lead, child])
 
 
-def test_a_new_generation_keeps_the_place_of_what_waited(tmp_path: Path) -> None:
+def test_a_new_generation_keeps_the_place_of_what_waited(room: Path) -> None:
     """An answer that waited for its message stands where it belongs though its log changed format in between."""
 
     def child(generation: int) -> LogBuilder:
@@ -554,43 +573,43 @@ def test_a_new_generation_keeps_the_place_of_what_waited(tmp_path: Path) -> None
     spawned = len(lead.zstd())
     lead.later(100).queued("lead", "lead", "child", message="message")
     unsaid = len(lead.zstd()) - spawned
-    split = agents_after(tmp_path / "split", [(lead, unsaid), child(3)], [child(4)], [lead])
-    assert split == agents_after(tmp_path / "once", [lead, child(3), child(4)])
+    split = agents_after(room / "split", [(lead, unsaid), child(3)], [child(4)], [lead])
+    assert split == agents_after(room / "once", [lead, child(3), child(4)])
 
 
 @pytest.mark.parametrize("plain", [True, False], ids=["plain-copy", "packed-copy"])
-def test_a_shorter_copy_takes_nothing_back(tmp_path: Path, plain: bool) -> None:  # noqa: FBT001
+def test_a_shorter_copy_takes_nothing_back(room: Path, plain: bool) -> None:  # noqa: FBT001
     """Where a longer log was read, a shorter copy of it in any encoding changes nothing that others ask of it."""
     lead, child = lead_log(), child_log()
     child.tool("bash")
     short = LogBuilder("lead", created_at=T)
     short.turn_start()
-    once = agents_after(tmp_path / "once", [lead, child])
-    lead.write(tmp_path / "long", zstd=plain)
-    short.write(tmp_path / "short", zstd=not plain)
-    child.write(tmp_path / "short")
-    ingest(tmp_path / "home", tmp_path / "long")
-    ingest(tmp_path / "home", tmp_path / "short")
-    assert agents_of(tmp_path / "home") == once
+    once = agents_after(room / "once", [lead, child])
+    lead.write(room / "long", zstd=plain)
+    short.write(room / "short", zstd=not plain)
+    child.write(room / "short")
+    ingest(room / "home", room / "long")
+    ingest(room / "home", room / "short")
+    assert agents_of(room / "home") == once
 
 
-def test_an_older_generation_takes_nothing_back(tmp_path: Path) -> None:
+def test_an_older_generation_takes_nothing_back(room: Path) -> None:
     """Where a log was read in its newest generation, an older one elsewhere changes nothing, compressed or not."""
     child = child_log(4)
     child.tool("bash")
     old = child_log(3)
     lead = lead_log(4)
-    once = agents_after(tmp_path / "once", [lead, child])
-    child.write(tmp_path / "new")
-    old.write(tmp_path / "old", zstd=False)
-    lead.write(tmp_path / "lead")
+    once = agents_after(room / "once", [lead, child])
+    child.write(room / "new")
+    old.write(room / "old", zstd=False)
+    lead.write(room / "lead")
     for place in ("new", "old", "lead"):
-        ingest(tmp_path / "home", tmp_path / place)
-    assert agents_of(tmp_path / "home") == once
+        ingest(room / "home", room / place)
+    assert agents_of(room / "home") == once
 
 
 @pytest.mark.parametrize("runs", [1, 2], ids=["one-run", "two-runs"])
-def test_the_longer_copy_is_the_one_that_says_more(tmp_path: Path, runs: int) -> None:
+def test_the_longer_copy_is_the_one_that_says_more(room: Path, runs: int) -> None:
     """Bytes on disk say nothing about a log: a copy that holds more lines in fewer bytes is the longer one."""
     lead = lead_log()
     cut_off = frame(hashlib.sha256(bytes([number])).hexdigest().encode() for number in range(99))
@@ -600,16 +619,16 @@ def test_the_longer_copy_is_the_one_that_says_more(tmp_path: Path, runs: int) ->
     small = encode([lead.batches()])
     assert len(torn) > len(small)
     for tree, data in (("torn", torn), ("small", small)):
-        lead.write(tmp_path / tree).write_bytes(data)
-    trees = [tmp_path / "torn", tmp_path / "small"]
+        lead.write(room / tree).write_bytes(data)
+    trees = [room / "torn", room / "small"]
     for paths in [trees] if runs == 1 else [[tree] for tree in trees]:
-        ingest(tmp_path / "home", *paths)
-    ingest(tmp_path / "once", tmp_path / "small")
-    assert agents_of(tmp_path / "home") == agents_of(tmp_path / "once")
+        ingest(room / "home", *paths)
+    ingest(room / "once", room / "small")
+    assert agents_of(room / "home") == agents_of(room / "once")
 
 
 @pytest.mark.parametrize("size", [100, 1000])
-def test_lines_that_go_on_in_the_next_frame_are_read_alike(tmp_path: Path, size: int) -> None:
+def test_lines_that_go_on_in_the_next_frame_are_read_alike(room: Path, size: int) -> None:
     """Frames that end in mid-line, as some compressors make them, give the same in one run and in one run for each."""
     lead = lead_log()
     for _ in range(10):
@@ -617,9 +636,9 @@ def test_lines_that_go_on_in_the_next_frame_are_read_alike(tmp_path: Path, size:
     header, *batches = lead.batches()
     text = b"".join(batches)
     pieces = [frame([header]), *(frame([text[at : at + size]]) for at in range(0, len(text), size))]
-    path = lead.write(tmp_path / "logs")
+    path = lead.write(room / "logs")
     for count in range(1, len(pieces) + 1):
         path.write_bytes(b"".join(pieces[:count]))
-        ingest(tmp_path / "split", tmp_path / "logs")
-    ingest(tmp_path / "once", tmp_path / "logs")
-    assert agents_of(tmp_path / "split") == agents_of(tmp_path / "once")
+        ingest(room / "split", room / "logs")
+    ingest(room / "once", room / "logs")
+    assert agents_of(room / "split") == agents_of(room / "once")

@@ -55,21 +55,27 @@ class Skips(Struct):
             known.extend(places[: PLACES_KEPT - len(known)])
 
 
-class Reading(Struct, kw_only=True):
-    """What one reading of a log gave.
-
-    Every line is in exactly one of `facts`, `torn_facts` (more than one fact may come from a line), `irrelevant`,
-    `inherited` or `skips`; `lines` counts them all.
-    """
+class LogPart(Struct, kw_only=True):
+    """What one reading of a file gave of one log in it."""
 
     header: LogHeader
+    facts: list[AnyFact] = field(default_factory=list)
+    torn_facts: list[AnyFact] = field(default_factory=list)
+    """Facts from behind the cursor, where the file's last frame is not whole yet: they will be read again."""
+
+
+class Reading(Struct, kw_only=True):
+    """What one reading of a file gave: one log, or several where a harness writes them into one file.
+
+    Every line is in exactly one of the `facts` of a log, `torn_facts` (more than one fact may come from a line),
+    `irrelevant`, `inherited` or `skips`; `lines` counts them all.
+    """
+
+    logs: list[LogPart]
     cursor: bytes
     """Where to go on; opaque to everybody but the source."""
     restarted: bool
     """Read from the start, although a cursor was given: the log is another one now."""
-    facts: list[AnyFact] = field(default_factory=list)
-    torn_facts: list[AnyFact] = field(default_factory=list)
-    """Facts from behind the cursor, where the log's last frame is not whole yet: they will be read again."""
     lines: int = 0
     total_lines: int = 0
     """Whole lines in the log, those before the cursor included."""
@@ -77,7 +83,7 @@ class Reading(Struct, kw_only=True):
     irrelevant: int = 0
     """Lines of known kinds that cannot matter."""
     inherited: int = 0
-    """Lines that a fork copied from its parent."""
+    """Lines that are copies: of a fork's parent, or of another line of the file."""
     undated: int = 0
     """Lines, among the used ones, that stand before the log's first valid time."""
     bytes_read: int = 0
@@ -106,7 +112,10 @@ class Source(Protocol):
         ...
 
     def header(self, log: LogFile) -> LogHeader:
-        """Return who wrote a log. Raises `LogUnreadableError`."""
+        """Return what tells a file from all others and is the same in each of its copies, as `session`.
+
+        For a file that is one session's log that is the log's header. Raises `LogUnreadableError`.
+        """
         ...
 
     def read(self, log: LogFile, cursor: bytes | None) -> Reading:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
@@ -17,8 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from a2a_trust import facts
-from a2a_trust.sources import dsh_facts, dsh_lines, zstd_frames
-from a2a_trust.sources.base import LogFile, LogUnreadableError, Reading, Skips
+from a2a_trust.sources import dsh_facts, dsh_lines, files, json_lines, zstd_frames
+from a2a_trust.sources.base import LogFile, LogPart, LogUnreadableError, Reading, Skips
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -32,7 +31,6 @@ _SEGMENT = 8 << 20
 _HEADER_LIMIT = 1 << 20
 _TAIL = 32
 """Bytes before the cursor that must still be there for a log to be the same one."""
-_DEPTH_LIMIT = 16
 _LOST_LINE_END = re.compile(rb'\}[ \x00\t\r]*\{"type":"')
 """Two records on one line: inside a JSON text these bytes cannot stand."""
 _USED, _INHERITED, _IRRELEVANT = "used", "inherited", "irrelevant"
@@ -96,17 +94,17 @@ class DshSource:
                 continue
             visited.add(real)
             candidates: list[LogFile] = []
-            for entry in _entries(folder, skips):
+            for entry in files.entries(folder, skips):
                 if entry.name.startswith("session") and (log := _log_file(entry.path, entry.name, skips)):
                     candidates.append(log)
-                elif depth < _DEPTH_LIMIT and _is_folder(entry):
+                elif depth < files.DEPTH_LIMIT and files.is_folder(entry):
                     pending.append((entry.path, depth + 1))
             if candidates:
                 yield sorted(candidates, key=lambda log: (-log.gen, -log.size, log.path))
 
     def header(self, log: LogFile) -> facts.LogHeader:
         """Return who wrote a log."""
-        with _open(log) as file:
+        with json_lines.open_log(log) as file:
             return _read_header(log, file).header
 
     def read(self, log: LogFile, cursor: bytes | None) -> Reading:
@@ -117,7 +115,7 @@ class DshSource:
         """Find events by their seq: frame and line of each."""
         found: dict[int, tuple[int | None, int]] = {}
         number = 0
-        with _open(log) as file:
+        with json_lines.open_log(log) as file:
             raw = _read_header(log, file).raw
             file.seek(0)
             blocks = (
@@ -136,22 +134,6 @@ class DshSource:
         return dsh_facts.classify(tool, failure, refused)
 
 
-def _entries(folder: str, skips: Skips) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except OSError as error:
-        skips.add("folder-unreadable", f"{folder}: {error.strerror}")
-        return []
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
-
-
 def _log_file(path: str, name: str, skips: Skips) -> LogFile | None:
     """Return a log by its file name; count one of a generation that this version does not know."""
     match = _LOG_NAME.fullmatch(name)
@@ -161,27 +143,10 @@ def _log_file(path: str, name: str, skips: Skips) -> LogFile | None:
     if gen not in KNOWN_GENERATIONS:
         skips.add("newer-format", path)
         return None
-    try:
-        path.encode()
-        found = Path(path).stat()
-    except OSError as error:
-        skips.add("log-unreadable", f"{path}: {error.strerror}")
-        return None
-    except UnicodeEncodeError:
-        skips.add("log-unreadable", f"{path}: its name is no text")
-        return None
-    if not stat.S_ISREG(found.st_mode):
-        skips.add("log-unreadable", f"{path}: not a file")
+    found = files.stat_of(path, skips)
+    if found is None:
         return None
     return LogFile(source=NAME, path=path, gen=gen, size=found.st_size, mtime_ns=found.st_mtime_ns, inode=found.st_ino)
-
-
-def _open(log: LogFile) -> BinaryIO:
-    try:
-        return open(log.path, "rb")  # noqa: PTH123 - a path as text
-    except OSError as error:
-        reason = "log-unreadable"
-        raise LogUnreadableError(reason, error.strerror or str(error)) from None
 
 
 def _read_header(log: LogFile, file: BinaryIO) -> _Cursor:
@@ -207,7 +172,7 @@ def _read_header(log: LogFile, file: BinaryIO) -> _Cursor:
         header = msgspec.json.decode(line, type=_Header)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         try:
-            header = msgspec.convert(dsh_lines.clean(msgspec.json.decode(line)), _Header)
+            header = msgspec.convert(json_lines.clean(msgspec.json.decode(line)), _Header)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise LogUnreadableError(reason, "the first line is no session header") from None
     if header.type != "session" or not header.id:
@@ -243,7 +208,7 @@ class _LogReader:
         self._given = msgspec.msgpack.decode(cursor, type=_Cursor) if cursor else None
 
     def read(self) -> Reading:
-        with _open(self._log) as file:
+        with json_lines.open_log(self._log) as file:
             try:
                 return self._read(file)
             except OSError as error:
@@ -260,7 +225,8 @@ class _LogReader:
             cursor = _read_header(self._log, file)
         self._cursor = cursor
         self._seeking = cursor.cut is None
-        self._reading = Reading(header=cursor.header, cursor=b"", restarted=restarted)
+        self._reading = Reading(logs=[LogPart(header=cursor.header)], cursor=b"", restarted=restarted)
+        self._part = self._reading.logs[0]
         file.seek(cursor.offset)
         if cursor.raw:
             self._read_raw(file)
@@ -301,16 +267,16 @@ class _LogReader:
         whole = content.rfind(b"\n") + 1
         if not piece.last:
             cursor.rest = content[whole:]
-            self._take(content[:whole], reading.facts)
+            self._take(content[:whole], self._part.facts)
             return
         self._commit(file, piece.start)
         unsure, used = cursor.cut is None, reading.used
-        self._take(content[:whole], reading.torn_facts)
+        self._take(content[:whole], self._part.torn_facts)
         if unsure:
             # As long as a seed is torn it is not known where it ends.
             reading.inherited += reading.used - used
             reading.used = used
-            reading.torn_facts.clear()
+            self._part.torn_facts.clear()
 
     def _read_raw(self, file: BinaryIO) -> None:
         reading, start = self._reading, self._cursor.offset
@@ -319,14 +285,14 @@ class _LogReader:
             reading.bytes_read += len(part)
             head, newline, rest = part.rpartition(b"\n")
             if not newline:
-                held, too_long = (b"", True) if too_long or len(held) > dsh_lines.LINE_LIMIT else (held + part, False)
+                held, too_long = (b"", True) if too_long or len(held) > json_lines.LINE_LIMIT else (held + part, False)
                 continue
             block = held + head + newline
             if too_long:
                 reading.lines += 1
                 reading.skips.add("line-too-long", f"{self._log.path}: line {self._cursor.lines + 1}")
                 block = block.partition(b"\n")[2]
-            self._take(block, reading.facts)
+            self._take(block, self._part.facts)
             held, too_long = rest, False
             offset = start + reading.bytes_read - len(rest)
         self._commit(file, offset)
@@ -358,7 +324,7 @@ class _LogReader:
             try:
                 events = dsh_lines.parse(line) if dsh_lines.can_matter(line) else ()
                 uses = [self._take_event(event, into) for event in events]
-            except dsh_lines.LineError as error:
+            except json_lines.LineError as error:
                 reading.skips.add(error.reason, f"{self._log.path}: line {cursor.lines}")
                 continue
             if _USED in uses:
@@ -376,7 +342,7 @@ class _LogReader:
         if isinstance(event, dsh_lines.SessionHeader):
             cursor.foreign = event.id != cursor.header.session
         if cursor.foreign:
-            raise dsh_lines.LineError("other-session")
+            raise json_lines.LineError("other-session")
         if isinstance(event, dsh_lines.SessionHeader):
             return _IRRELEVANT
         clocked = type(event) in dsh_lines.CLOCKED

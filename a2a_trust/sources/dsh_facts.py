@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from a2a_trust import facts
 from a2a_trust.sources import dsh_lines as lines
+from a2a_trust.sources.json_lines import LineError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,8 +37,8 @@ def facts_of(event: lines.AnyEvent, where: Where) -> list[facts.AnyFact]:
     return _RULES[type(event)](event, where)
 
 
-def _wrong_shape() -> lines.LineError:
-    return lines.LineError("wrong-shape")
+def _wrong_shape() -> LineError:
+    return LineError("wrong-shape")
 
 
 def _call(event: lines.ToolCall, where: Where) -> list[facts.AnyFact]:
@@ -96,7 +97,7 @@ def _user_message(event: lines.UserMessage, where: Where) -> list[facts.AnyFact]
 
 def _own_team(team: str, where: Where) -> None:
     if team != where.session:
-        raise lines.LineError("foreign-team")
+        raise LineError("foreign-team")
 
 
 def _member(event: lines.TeamMember, where: Where) -> list[facts.AnyFact]:

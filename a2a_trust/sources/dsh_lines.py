@@ -6,15 +6,14 @@ structs by their shape, whatever the version of the log: a log of a later format
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct
 
-LINE_LIMIT = 64 << 20
-"""Bytes; longer lines are skipped."""
+from a2a_trust.sources.json_lines import LINE_LIMIT, LineError, clean, scan
+
 _PREFIX = 21
 """Bytes that tell the kinds of lines apart: `{"type":"` and twelve more."""
 
@@ -374,15 +373,6 @@ _RELEVANT_PREFIXES = frozenset(_prefixes(_TAGS))
 _IRRELEVANT_PREFIXES = frozenset(_prefixes(_IRRELEVANT)) - _RELEVANT_PREFIXES
 _TYPE = re.compile(rb'\{"type":"([^"\\]{1,80})"')
 _DECODER: msgspec.json.Decoder[AnyLine] = msgspec.json.Decoder(AnyLine)
-_JSON = json.JSONDecoder(parse_constant=lambda _: None)
-
-
-class LineError(Exception):
-    """A line that cannot be used. `reason` is what the summary counts."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 def worth_a_look(lines: list[bytes]) -> list[tuple[int, bytes]]:
@@ -421,18 +411,7 @@ def _salvage(line: bytes) -> list[AnyLine]:
     """Parse a line leniently: stray bytes and lone surrogates replaced, several records accepted, none guessed."""
     if not line.strip():
         return []
-    text = line.decode("utf-8", "replace").strip("\ufeff\x00 \t\r\n")
-    records: list[Any] = []
-    place = 0
-    try:
-        while not records or place < len(text):
-            record, place = _JSON.raw_decode(text, place)
-            records.append(record)
-            while place < len(text) and text[place] in " \t\r\n\x00":
-                place += 1
-    except (ValueError, RecursionError):
-        msg = "malformed-line"
-        raise LineError(msg) from None
+    records = scan(line)
     events: list[AnyLine] = []
     tags = [record.get("type") if isinstance(record, dict) else None for record in records]
     for record, tag in zip(records, tags, strict=True):
@@ -447,14 +426,3 @@ def _salvage(line: bytes) -> list[AnyLine]:
         msg = "wrong-shape"
         raise LineError(msg)
     return events
-
-
-def clean(value: Any) -> Any:  # noqa: ANN401 - any JSON value
-    """Return a JSON value with every lone surrogate replaced, so that it can be hashed, stored and printed."""
-    if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if isinstance(value, list):
-        return [clean(item) for item in value]
-    if isinstance(value, dict):
-        return {clean(key): clean(item) for key, item in value.items()}
-    return value

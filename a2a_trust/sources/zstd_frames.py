@@ -93,7 +93,9 @@ def walk(file: _Readable, offset: int, *, runs: bool = False) -> Iterator[Piece]
                 continue
         except FrameError as error:
             damage = str(error)
-        following = _resume(data, place, frame) if damage or ended or len(data) - place > _FRAME_LIMIT else None
+        following = next_frame(data, place + 1) if damage or ended or len(data) - place > _FRAME_LIMIT else None
+        if following is None and damage and ended:
+            following = _torn_frame(data, place + 1)
         if following is not None:
             yield Piece(offset + place, offset + following, b"", damage or "its length is wrong")
             place = following
@@ -121,20 +123,13 @@ def _run_of_frames(data: bytes, start: int) -> tuple[int, bytes] | None:
             frame = frame_at(data, before) if before > start else None
             if frame is None or frame.end != last:
                 return None
-        if frame is None:
+        if frame is None or not MAGIC.startswith(data[frame.end : frame.end + 4]):
             return None
         ending = decode(data, frame)
         content = _stream(data[start : frame.end], _RUN_OUTPUT_LIMIT)
     except FrameError:
         return None
     return (frame.end, content) if ending and content.endswith(ending) else None
-
-
-def _resume(data: bytes, place: int, frame: Frame | None) -> int | None:
-    """Return where to go on behind a damaged frame, `None` where no sound frame follows in the data."""
-    if frame is not None and data[frame.end : frame.end + 4] == MAGIC:
-        return frame.end
-    return next_frame(data, place + 1)
 
 
 def frame_at(data: bytes, start: int) -> Frame | None:
@@ -222,6 +217,19 @@ def _stream(data: bytes, limit: int, *, torn: bool = False) -> bytes:
         if not torn:
             raise FrameError(str(error)) from None
     return b"".join(parts)
+
+
+def _torn_frame(data: bytes, start: int) -> int | None:
+    """Return where a last, torn frame begins behind a damaged place: a magic number and content that can be read."""
+    place = data.find(MAGIC, start)
+    while place >= 0:
+        try:
+            if frame_at(data, place) is None and decode_torn(data[place:]):
+                return place
+        except FrameError:
+            pass
+        place = data.find(MAGIC, place + 1)
+    return None
 
 
 def next_frame(data: bytes, start: int) -> int | None:

@@ -128,6 +128,8 @@ def _row_id(old: _OldRow, digest: str) -> str:
         return f"lat:{old.session}:{evidence.message_id}"
     if old.kind == TASK_COMPLETED and evidence.task_id:
         return f"task:{old.session}:{evidence.task_id}@t{old.time}:{old.dim}"
+    if old.kind == MEMBER_REGISTERED:
+        return f"member:{old.session}:{old.subject}"
     return f"v1:{digest}"
 
 

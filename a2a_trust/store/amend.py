@@ -87,9 +87,9 @@ def alias(store: TrustStore, one: str, other: str, now_ms: int, *, undo: bool = 
             known = ", ".join(f"{key[:12]} of {to[:12]}" for key, to in store.amendments.aliases.items()) or "none"
             raise UsageError(f"{one[:12]} is not an alias of {other[:12]}; aliases, by fingerprint: {known}")
     else:
-        _agent(store, other)
         if store.amendments.subject(other) == one or one == other:
             raise UsageError(f"{other[:12]} is folded under {one[:12]} already: an alias would close a circle")
+        _agent(store, other)
         if one not in store.ledger.agents and one not in store.amendments.aliases:
             raise UnknownAgentError(f"no agent has the fingerprint {one[:12]!r}; see: a2a-trust show")
     details = Details(agent=one, alias=other, undo=undo or None)

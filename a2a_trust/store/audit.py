@@ -63,10 +63,11 @@ def hash_line(line: bytes) -> str:
     return hashlib.sha256(line).hexdigest()
 
 
-def read_rows(path: Path, mark: AuditMark, *, until: int) -> Iterator[Placement]:
+def read_rows(path: Path, mark: AuditMark, *, until: int, settled: int | None = None) -> Iterator[Placement]:
     """Yield the rows from a mark up to a byte, checking that each is whole and linked to the one before.
 
-    Raises `AuditDamageError` that names the row, its byte and what is wrong.
+    Raises `AuditDamageError` that names the row, its byte and what is wrong. With `settled`, a bad row at that byte
+    or behind it is the end: nothing stands on it, and a writer will set it aside.
     """
     head, offset, number = mark.head, mark.bytes, mark.rows
     if offset >= until:
@@ -77,7 +78,12 @@ def read_rows(path: Path, mark: AuditMark, *, until: int) -> Iterator[Placement]
             if offset >= until:
                 return
             number += 1
-            row = check_line(line, head, f"{path}: row {number} at byte {offset}")
+            try:
+                row = check_line(line, head, f"{path}: row {number} at byte {offset}")
+            except AuditDamageError:
+                if settled is None or offset < settled:
+                    raise
+                return
             yield Placement(row, offset)
             head = hash_line(line[:-1])
             offset += len(line)
@@ -104,8 +110,16 @@ class Recovery(NamedTuple):
     why: str
 
 
-def recover_tail(path: Path, mark: AuditMark) -> tuple[AuditMark, Recovery | None]:
-    """Find the end of the sound rows behind a mark, and set aside what follows it.
+class Tail(NamedTuple):
+    """How an audit log ends: where its sound rows end, and what is wrong with the bytes behind them."""
+
+    sound: AuditMark
+    size: int
+    why: str
+
+
+def find_tail(path: Path, mark: AuditMark) -> Tail:
+    """Find the end of the sound rows behind a mark.
 
     What stands before the mark was acknowledged by a snapshot; that it is there is checked by its length and its last
     row. Raises `AuditDamageError` where it is not.
@@ -114,11 +128,14 @@ def recover_tail(path: Path, mark: AuditMark) -> tuple[AuditMark, Recovery | Non
     if size < mark.bytes:
         msg = (
             f"{path}: {size} bytes, but the ledger stands on {mark.bytes} bytes ({mark.rows} rows): its end was cut "
-            "off; restore the file, or move it and ledger.json away to start anew"
+            "off; restore the file, or keep what is there with: a2a-trust verify --repair"
         )
         raise AuditDamageError(msg)
     if not stands_on(path, mark):
-        msg = f"{path}: row {mark.rows}, which ends at byte {mark.bytes}, is not the row that the ledger stands on"
+        msg = (
+            f"{path}: row {mark.rows}, which ends at byte {mark.bytes}, is not the row that the ledger stands on; see: "
+            "a2a-trust verify"
+        )
         raise AuditDamageError(msg)
     rows, offset, head = mark.rows, mark.bytes, mark.head
     why = ""
@@ -132,8 +149,20 @@ def recover_tail(path: Path, mark: AuditMark) -> tuple[AuditMark, Recovery | Non
                     why = str(error)
                     break
                 rows, offset, head = rows + 1, offset + len(line), hash_line(line[:-1])
-    sound = AuditMark(rows=rows, bytes=offset, head=head)
-    return sound, _set_aside(path, offset, size, why) if why else None
+    return Tail(AuditMark(rows=rows, bytes=offset, head=head), size, why)
+
+
+def recover_tail(path: Path, mark: AuditMark) -> tuple[AuditMark, Recovery | None]:
+    """Find the end of the sound rows behind a mark, set aside what follows it, and make those rows durable.
+
+    Rows that no snapshot holds are there to be read, which does not say that they would survive a power loss: whoever
+    wrote them may have died, or failed, before. Raises `AuditDamageError` like `find_tail`.
+    """
+    sound, size, why = find_tail(path, mark)
+    recovery = _set_aside(path, sound.bytes, size, why) if why else None
+    if sound.bytes > mark.bytes:
+        files.confirm(path, mark.bytes, sound.bytes)
+    return sound, recovery
 
 
 def stands_on(path: Path, mark: AuditMark) -> bool:
@@ -212,13 +241,6 @@ class AuditWriter:
 def empty_mark() -> AuditMark:
     """Return the mark before the first row."""
     return AuditMark(rows=0, bytes=0, head=NO_HEAD)
-
-
-def next_line(path: Path, offset: int) -> int:
-    """Return where the line behind the one at an offset begins, in bytes."""
-    with path.open("rb") as file:
-        file.seek(offset)
-        return offset + len(file.readline())
 
 
 def slices(items: Iterable[T], size: int) -> Iterator[list[T]]:

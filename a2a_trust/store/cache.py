@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CACHE = "cache.sqlite"
 _LAYOUT = 3
 _SCHEMA = """
-CREATE TABLE stamp (rows INTEGER NOT NULL, bytes INTEGER NOT NULL, head TEXT NOT NULL);
+CREATE TABLE stamp (rows INTEGER NOT NULL, bytes INTEGER NOT NULL, head TEXT NOT NULL, closed INTEGER NOT NULL);
 CREATE TABLE row (
     session TEXT NOT NULL, id TEXT NOT NULL, subject TEXT NOT NULL, offset INTEGER NOT NULL,
     PRIMARY KEY (session, id)
@@ -79,13 +79,14 @@ class Cache:
 
     def __init__(self, home: Path) -> None:
         self._path = home / CACHE
+        self._changed = False
         self._db = self._open()
 
     def _open(self) -> sqlite3.Connection:
         try:
             return self._connect()
         except sqlite3.Error:
-            self._remove()
+            remove_cache(self._path.parent)
             return self._connect()
 
     def _connect(self) -> sqlite3.Connection:
@@ -97,7 +98,8 @@ class Cache:
             db.execute("PRAGMA synchronous=NORMAL")
             if db.execute("PRAGMA user_version").fetchone()[0] != _LAYOUT:
                 self._create(db)
-            db.execute("SELECT rows FROM stamp").fetchone()
+            if not db.execute("SELECT closed FROM stamp").fetchone()[0]:
+                _check(db)
         except sqlite3.Error:
             db.close()
             raise
@@ -108,20 +110,16 @@ class Cache:
         for name in tables:
             db.execute(f'DROP TABLE "{name}"')
         db.executescript(_SCHEMA)
-        db.execute("INSERT INTO stamp VALUES (0, 0, ?)", (NO_HEAD,))
+        db.execute("INSERT INTO stamp VALUES (0, 0, ?, 1)", (NO_HEAD,))
         db.execute(f"PRAGMA user_version={_LAYOUT}")
 
-    def delete(self) -> None:
-        """Close the file and remove it: it was found to be broken."""
-        self._db.close()
-        self._remove()
-
-    def _remove(self) -> None:
-        for suffix in ("", "-journal", "-wal", "-shm"):
-            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
-
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, and note in it that whoever wrote it came to this point."""
+        if self._changed:
+            # Where even this fails, the file is checked at the next opening.
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("UPDATE stamp SET closed = 1")
+        self._changed = False
         self._db.close()
 
     @contextlib.contextmanager
@@ -129,11 +127,15 @@ class Cache:
         """Apply several changes at once, or none of them."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
+            if not self._changed:
+                self._db.execute("UPDATE stamp SET closed = 0")
             yield
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
+        self._changed = True
 
     @property
     def stamp(self) -> AuditMark:
@@ -231,6 +233,23 @@ class Cache:
             self._db.executemany(_SAVE_LOG, entries)
 
 
+def remove_cache(home: Path) -> None:
+    """Remove the cache of a home, and with it the journal of a writer that died, which belongs to no other file."""
+    for suffix in ("", "-journal", "-wal", "-shm"):
+        (home / f"{CACHE}{suffix}").unlink(missing_ok=True)
+
+
+def _check(db: sqlite3.Connection) -> None:
+    """Raise `sqlite3.DatabaseError` where the file of a writer that died is not whole."""
+    (found,) = db.execute("PRAGMA integrity_check(1)").fetchone()
+    if found != "ok":
+        raise sqlite3.DatabaseError(found)
+    (indexed,) = db.execute("SELECT count(*) FROM row").fetchone()
+    (rows,) = db.execute("SELECT rows FROM stamp").fetchone()
+    if indexed != rows:
+        raise sqlite3.DatabaseError(f"{indexed} rows of {rows} are indexed")
+
+
 def read_log_entry(home: Path, session: str) -> LogEntry | None:
     """Return what is remembered of a session's log, without writing; `None` where there is no cache to read."""
     path = home / CACHE
@@ -242,3 +261,16 @@ def read_log_entry(home: Path, session: str) -> LogEntry | None:
     except sqlite3.Error:
         return None
     return LogEntry(*found) if found else None
+
+
+def read_log_paths(home: Path, source: str) -> list[str]:
+    """Return the files that were read by a source, without writing; none where there is no cache to read."""
+    path = home / CACHE
+    if not path.exists():
+        return []
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            query = "SELECT path FROM log WHERE source = ? AND path <> '' ORDER BY path"
+            return [found for (found,) in db.execute(query, (source,))]
+    except sqlite3.Error:
+        return []

@@ -10,6 +10,7 @@ All calls that change something go through `system`, so that tests can record th
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -19,10 +20,15 @@ if TYPE_CHECKING:
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
+_CHUNK_BYTES = 1 << 20
 
 
 class System:
     """The calls themselves."""
+
+    def mkdir(self, path: Path) -> None:
+        """Make a folder that only its owner may enter."""
+        path.mkdir(mode=FOLDER_MODE)
 
     def open(self, path: Path, flags: int) -> int:
         """Open a file that only its owner may read."""
@@ -61,6 +67,25 @@ class System:
 system = System()
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder, and those above it, if they are not there; their names are durable."""
+    if path.is_dir():
+        return
+    make_folder(path.parent)
+    try:
+        system.mkdir(path)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+    sync_name(path)
+
+
+def sync_name(folder: Path) -> None:
+    """Make the name of a folder durable, where one may: the folder above may be another user's."""
+    with contextlib.suppress(PermissionError):
+        sync_folder(folder.parent)
+
+
 def append(path: Path, data: bytes) -> None:
     """Add data to the end of a file, durably; the file is made if need be, and its name is durable too."""
     created = not path.exists()
@@ -92,6 +117,26 @@ def truncate(path: Path, size: int) -> None:
         os.close(descriptor)
 
 
+def confirm(path: Path, offset: int, size: int) -> None:
+    """Make bytes durable that another process wrote, and of which nobody knows whether they reached the disk.
+
+    To sync them is not enough: what a failed sync did not write counts as written on Linux, and a later sync says so.
+    Hence the same bytes are written once more in their place, where a crash at any moment leaves them as they are.
+    """
+    with path.open("rb") as file:
+        descriptor = system.open(path, os.O_WRONLY)
+        try:
+            file.seek(offset)
+            os.lseek(descriptor, offset, os.SEEK_SET)
+            while offset < size and (data := file.read(min(_CHUNK_BYTES, size - offset))):
+                _write_all(descriptor, data)
+                offset += len(data)
+            system.sync(descriptor)
+        finally:
+            os.close(descriptor)
+    sync_folder(path.parent)
+
+
 def remove(path: Path) -> None:
     """Remove a file if it is there."""
     try:
@@ -114,12 +159,16 @@ def sync_folder(folder: Path) -> None:
 def _write(path: Path, flags: int, data: bytes) -> None:
     descriptor = system.open(path, flags)
     try:
-        view = memoryview(data)
-        while view:
-            view = view[system.write(descriptor, view) :]
+        _write_all(descriptor, data)
         system.sync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[system.write(descriptor, view) :]
 
 
 def _keep(path: Path, backup: Path) -> None:

@@ -5,7 +5,8 @@ What is read is what was acknowledged when reading began, or a little more; neve
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from a2a_trust.agents import fold_agent
 from a2a_trust.amendments import AMENDMENT_KINDS, Amendments
@@ -13,39 +14,94 @@ from a2a_trust.errors import AuditDamageError, HomeError, NoLedgerError
 from a2a_trust.model import LEDGER_VERSION, AuditMark, Ledger, Policy, Row
 from a2a_trust.policy import STANDARD
 from a2a_trust.store import audit
-from a2a_trust.store.snapshot import BACKUP, LEDGER, read_snapshot
+from a2a_trust.store.snapshot import BACKUP, LEDGER, Glance, read_glance, read_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+T = TypeVar("T")
 
 AUDIT = "audit.jsonl"
 POLICY_KIND = "policy"
+
+
+def default_home(environ: Mapping[str, str]) -> Path:
+    """Return `$A2A_TRUST_HOME`, else `~/.a2a-trust`."""
+    home = environ.get("A2A_TRUST_HOME")
+    return Path(home or "~/.a2a-trust").expanduser()
 
 
 def read_ledger(home: Path) -> Ledger:
     """Return the ledger as it stands, without a lock and without writing.
 
     Where the snapshot is missing or lags behind, the rows it lacks are folded in memory. Raises `NoLedgerError` where
-    nothing was recorded yet.
+    nothing was recorded yet, `AuditDamageError` where the snapshot stands on rows that are gone.
     """
-    path = home / AUDIT
+    ledger = _newest(home, read_snapshot)
+    size = _log_size(home)
+    if ledger is not None:
+        _check_ground(home, ledger.audit)
+        if ledger.audit.bytes == size:
+            return ledger
+    elif size == 0:
+        raise NoLedgerError(f"{home}: nothing is recorded here yet; run: a2a-trust backfill")
+    return fold_log(read_all_rows(home))
+
+
+def read_snapshot_alone(home: Path) -> Ledger:
+    """Return the newest whole snapshot, however far it lags behind the audit log; its own mark says how far it goes.
+
+    Takes time with the number of agents, never with the length of the log. Only where there is no snapshot at all is
+    the log folded. Raises what `read_ledger` raises.
+    """
+    ledger = _newest(home, read_snapshot)
+    if ledger is None:
+        return read_ledger(home)
+    _check_ground(home, ledger.audit)
+    return ledger
+
+
+def glance(home: Path, *, fold: bool = True) -> Glance:
+    """Return what `read_snapshot_alone` does, without the histories of the agents. Raises what it raises.
+
+    Without `fold` a home that has no readable snapshot counts as one where nothing was recorded: its log, however
+    long, is not folded.
+    """
+    found = _newest(home, read_glance)
+    if found is None:
+        if not fold:
+            raise NoLedgerError(f"{home}: there is no snapshot to read")
+        return Glance(read_ledger(home), [])
+    _check_ground(home, found.ledger.audit)
+    return found
+
+
+def _newest(home: Path, read: Callable[[Path], T | None]) -> T | None:
     try:
-        ledger = read_snapshot(home / LEDGER) or read_snapshot(home / BACKUP)
-        size = audit.last_whole_line(path)
+        return read(home / LEDGER) or read(home / BACKUP)
     except OSError as error:
-        raise HomeError(f"{error.filename or home}: {error.strerror or error}; expected a folder to read") from None
-    if ledger is not None and not audit.stands_on(path, ledger.audit):
+        raise _unreadable(home, error) from None
+
+
+def _log_size(home: Path) -> int:
+    try:
+        return audit.last_whole_line(home / AUDIT)
+    except OSError as error:
+        raise _unreadable(home, error) from None
+
+
+def _unreadable(home: Path, error: OSError) -> HomeError:
+    return HomeError(f"{error.filename or home}: {error.strerror or error}; expected a folder to read")
+
+
+def _check_ground(home: Path, mark: AuditMark) -> None:
+    """Refuse a snapshot whose rows are not there any more: its numbers could not be proved."""
+    path = home / AUDIT
+    if not audit.stands_on(path, mark):
         raise AuditDamageError(
-            f"{path}: not the log that the ledger stands on, {ledger.audit.rows} rows and {ledger.audit.bytes} bytes: "
+            f"{path}: not the log that the ledger stands on, {mark.rows} rows and {mark.bytes} bytes: "
             "rows were cut off or edited; see: a2a-trust verify"
         )
-    if ledger is None and size == 0:
-        msg = f"{home}: nothing is recorded here yet; run: a2a-trust backfill"
-        raise NoLedgerError(msg)
-    if ledger is not None and ledger.audit.bytes == size:
-        return ledger
-    return fold_log(read_all_rows(home))
 
 
 def fold_log(rows: Iterable[Row], policy: Policy | None = None) -> Ledger:
@@ -78,16 +134,10 @@ def read_all_rows(home: Path) -> Iterator[Row]:
     if not path.exists():
         msg = f"{home}: nothing is recorded here yet; run: a2a-trust backfill"
         raise NoLedgerError(msg)
-    snapshot = read_snapshot(home / LEDGER)
-    acknowledged = snapshot.audit.bytes if snapshot else 0
-    reached = 0
-    try:
-        for row, reached in audit.read_rows(path, audit.empty_mark(), until=audit.last_whole_line(path)):  # noqa: B007
-            yield row
-    except AuditDamageError:
-        # Behind what the ledger stands on it is a write that was never acknowledged; the next writer sets it aside.
-        if audit.next_line(path, reached) < acknowledged:
-            raise
+    ledger = read_snapshot(home / LEDGER)
+    settled = ledger.audit.bytes if ledger else 0
+    for row, _ in audit.read_rows(path, audit.empty_mark(), until=audit.last_whole_line(path), settled=settled):
+        yield row
 
 
 def read_rows_of(home: Path, subject: str) -> Iterator[Row]:
@@ -99,7 +149,13 @@ def read_rows_of(home: Path, subject: str) -> Iterator[Row]:
 
 def read_amendments(home: Path) -> Amendments:
     """Return what the amendment rows of a home add up to, without a lock."""
-    return Amendments(_matching(home, [f'"kind":"{kind}"'.encode() for kind in AMENDMENT_KINDS]))
+    return Amendments(read_amendment_rows(home))
+
+
+def read_amendment_rows(home: Path) -> Iterator[Row]:
+    """Yield the amendment rows of a home in the order of the file, without a lock."""
+    rows = _matching(home, [f'"kind":"{kind}"'.encode() for kind in AMENDMENT_KINDS])
+    yield from (row for row in rows if row.kind in AMENDMENT_KINDS)
 
 
 def _matching(home: Path, wanted: list[bytes]) -> Iterator[Row]:

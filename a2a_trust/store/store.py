@@ -6,40 +6,36 @@ fails in between, the next opening finds the rows and goes on from there. What a
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 import sqlite3
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import filelock
 import msgspec
 
 from a2a_trust.agents import Placed, fold_agent
-from a2a_trust.amendments import AMENDMENT_KINDS, Amendments
+from a2a_trust.amendments import AMENDMENT_KINDS, MEMBER_REGISTERED, Amendments
 from a2a_trust.errors import AuditDamageError, HomeBusyError, HomeError, PolicyError
 from a2a_trust.model import LEDGER_VERSION, ROW_VERSION, AgentRecord, AuditMark, Details, Ledger, Policy, Row
-from a2a_trust.policy import BUILT_IN, MESSAGE_SENT, STANDARD, TASK_COMPLETED
+from a2a_trust.policy import MESSAGE_SENT, STANDARD, TASK_COMPLETED
 from a2a_trust.refold import AgentFold
 from a2a_trust.store import audit, files
-from a2a_trust.store.cache import CACHE, Cache
+from a2a_trust.store.cache import CACHE, Cache, remove_cache
 from a2a_trust.store.reader import AUDIT, POLICY_KIND
 from a2a_trust.store.snapshot import BACKUP, LEDGER, read_snapshot, write_snapshot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
     from types import TracebackType
 
 LOCK = "ledger.lock"
-LEFTOVERS = (f"{LEDGER}.tmp", f"{BACKUP}.tmp")
+LEFTOVERS = (f"{LEDGER}.tmp", f"{BACKUP}.tmp", f"{AUDIT}.tmp", f"{AUDIT}.torn-*.tmp", "*.damaged-*.tmp")
 """Temporary files that a killed writer may leave."""
 SLICE_ROWS = 20_000
 """Rows appended and made durable at a time."""
 LOCK_SECONDS = 30.0
-
-
-def default_home(environ: Mapping[str, str]) -> Path:
-    """Return `$A2A_TRUST_HOME`, else `~/.a2a-trust`."""
-    home = environ.get("A2A_TRUST_HOME")
-    return Path(home or "~/.a2a-trust").expanduser()
 
 
 class Commit(NamedTuple):
@@ -55,10 +51,14 @@ class Commit(NamedTuple):
 class TrustStore:
     """The only writer of a home. Use it as a context manager: it holds the lock while it is open."""
 
-    def __init__(self, home: Path, policy: Policy | None = None, *, lock_seconds: float = LOCK_SECONDS) -> None:
+    def __init__(
+        self, home: Path, policy: Policy | None = None, *, stated: str = "", lock_seconds: float = LOCK_SECONDS
+    ) -> None:
         self.home = home
+        self._stated = stated or (policy.name if policy else "")
         self.recovery: audit.Recovery | None = None
         """What had to be set aside when the home was opened."""
+        self._failed = False
         self._wanted = policy
         self._cache_remade = False
         self._lock = filelock.FileLock(home / LOCK, timeout=lock_seconds, mode=files.FILE_MODE)
@@ -68,7 +68,7 @@ class TrustStore:
     def __enter__(self) -> Self:
         try:
             refuse_foreign_home(self.home)
-            self.home.mkdir(mode=files.FOLDER_MODE, parents=True, exist_ok=True)
+            files.make_folder(self.home)
             self._lock.acquire()
         except filelock.Timeout:
             msg = f"{self.home}: another process is writing to this home; try again when it is done"
@@ -80,6 +80,9 @@ class TrustStore:
         except OSError as error:
             self._lock.release()
             raise _home_error(self.home, error) from None
+        except sqlite3.Error as error:
+            self._lock.release()
+            raise HomeError(f"{self.home / CACHE}: {error}; the home must be a folder you may write to") from None
         except BaseException:
             self._lock.release()
             raise
@@ -88,35 +91,41 @@ class TrustStore:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        broken = isinstance(error, sqlite3.DatabaseError)
-        if broken:
-            self.cache.delete()
-        else:
+        try:
+            if isinstance(error, sqlite3.Error):
+                raise self._cache_failed(error) from None
+        finally:
             self.cache.close()
-        self._lock.release()
-        if broken:
-            raise HomeError(
-                f"{self.home / CACHE}: {error}; it was removed and will be made anew: run the command again"
-            ) from None
+            self._lock.release()
 
     def _open_twice(self) -> None:
         """Open the home; where the cache turns out to be broken, without it, since it can be made anew."""
         try:
             self._open()
-        except sqlite3.DatabaseError:
+        except sqlite3.Error:
             self._cache_remade = True
-            self.cache.delete()
+            remove_cache(self.home)
             self._open()
 
     def _open(self) -> None:
         path = self.home / AUDIT
-        for name in LEFTOVERS:
+        for pattern in LEFTOVERS:
             # Only the holder of the lock makes these, and the lock is ours: whoever left them is dead.
-            files.remove(self.home / name)
+            for leftover in self.home.glob(pattern):
+                files.remove(leftover)
         ledger = _best_snapshot(self.home)
-        mark, self.recovery = audit.recover_tail(path, ledger.audit if ledger else audit.empty_mark())
+        mark, recovery = audit.recover_tail(path, ledger.audit if ledger else audit.empty_mark())
+        self.recovery = recovery or self.recovery
         self._writer = audit.AuditWriter(path, mark)
         self.cache = Cache(self.home)
+        try:
+            self._load(path, ledger, mark)
+        except BaseException:
+            self.cache.close()
+            raise
+
+    def _load(self, path: Path, ledger: Ledger | None, mark: AuditMark) -> None:
+        """Bring index and ledger up to the audit log."""
         self._sync_cache(path, mark)
         self.amendments = Amendments(self._rows_of(""))
         behind = ledger is None or ledger.audit != mark
@@ -127,14 +136,14 @@ class TrustStore:
         if behind and mark.rows:
             self._write_snapshot()
         if mark.rows == 0:
+            # Whoever made the folder may have died before its name was durable.
+            files.sync_name(self.home)
             self._append([_policy_row(0, 0, self._wanted or STANDARD)])
             self._write_snapshot()
         elif self._wanted is not None and self._wanted != ledger.policy:
-            self.cache.close()
-            wanted = self._wanted.name
             raise PolicyError(
-                f"{self.home}: the home stands under policy {ledger.policy.name!r}, not {wanted!r}; "
-                f"change it with: a2a-trust policy --set {wanted if wanted in BUILT_IN else 'FILE'}"
+                f"{self.home}: the home stands under policy {ledger.policy.name!r}, not {self._wanted.name!r}; "
+                f"change it with: a2a-trust policy --set {shlex.quote(self._stated)}"
             )
 
     def _sync_cache(self, path: Path, mark: AuditMark) -> None:
@@ -204,29 +213,32 @@ class TrustStore:
         appended until then stays.
         """
         ordered = sorted(rows, key=lambda row: row.key)
-        folded = unfolded = 0
         try:
-            new, known = self._new_rows(ordered)
-            for part in audit.slices(new, SLICE_ROWS):
-                placed = self._append(part)
-                folded += sum(row.quality is not None for row, _ in placed)
-                unfolded += sum(row.dim is not None and row.quality is None for row, _ in placed)
-            if new:
-                self._write_snapshot()
-        except OSError as error:
-            raise self._write_failed(error) from None
-        except sqlite3.DatabaseError as error:
+            with self._writing():
+                return self._commit(ordered)
+        except sqlite3.DatabaseError:
             if self._cache_remade:
-                raise HomeError(f"{self.home / CACHE}: {error}; remove the file and run the command again") from None
+                raise
             self._cache_remade = True
-            self.cache.delete()
-            self._open()
+            self.cache.close()
+            with self._writing():
+                remove_cache(self.home)
+                self._open()
             return self.commit(ordered)
+
+    def _commit(self, ordered: list[Row]) -> Commit:
+        new, known = self._new_rows(ordered)
+        folded = unfolded = 0
+        for part in audit.slices(new, SLICE_ROWS):
+            placed = self._append(part)
+            folded += sum(row.quality is not None for row, _ in placed)
+            unfolded += sum(row.dim is not None and row.quality is None for row, _ in placed)
+        if new:
+            self._write_snapshot()
         return Commit(folded, unfolded, len(new) - folded - unfolded, known)
 
-    def _new_rows(self, ordered: Iterable[Row]) -> tuple[list[Row], int]:
+    def _new_rows(self, rows: list[Row]) -> tuple[list[Row], int]:
         """Return the rows that are not recorded yet, each id once, and how many of the others are."""
-        rows = list(ordered)
         recorded = self.cache.known({row.scope for row in rows})
         adopted = self.cache.adopted(map(adopted_id, rows))
         first: dict[str, Row] = {}
@@ -242,49 +254,68 @@ class TrustStore:
         """Put the home under another policy; tell whether that changed anything. One row, then a new fold of all."""
         if policy == self.policy:
             return False
-        try:
+        with self._writing():
             self._append([_policy_row(self._count_policies(), self.ledger.updated_at, policy)])
-            self.refold()
-        except OSError as error:
-            raise self._write_failed(error) from None
+            self._refold()
         return True
 
     def refold(self) -> None:
-        """Fold every agent anew from the audit log alone and write the snapshot."""
+        """Fold every agent anew from the audit log alone and write the snapshot. Raises `HomeError`."""
+        with self._writing():
+            self._refold()
+
+    def _refold(self) -> None:
         self._agents.clear()
         self.ledger.agents = {subject: self._fold(subject, self.policy) for subject in self._subjects()}
         self._write_snapshot()
 
     def amend(self, rows: Iterable[Row]) -> None:
         """Append amendments and fold everything anew: they may change any agent. Raises `HomeError`."""
-        try:
+        with self._writing():
             for row in self._append(rows):
                 self.amendments.add(row.row)
-            self.refold()
-        except OSError as error:
-            raise self._write_failed(error) from None
+            self._refold()
 
     def rebuild(self) -> None:
         """Make index and ledger anew from the audit log alone. What is remembered of the session logs stays."""
         path, mark = self.home / AUDIT, self._writer.mark
-        try:
+        with self._writing():
             self.cache.forget_rows()
             self._sync_cache(path, mark)
+            self.amendments = Amendments(self._rows_of(""))
             self.ledger = self._catch_up(path, None, mark)
             self._write_snapshot()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Let nothing be written any more once a write has failed, and tell what stands."""
+        if self._failed:
+            raise HomeError(f"{self.home}: an earlier write failed, and this run writes nothing more; run it again")
+        try:
+            yield
         except OSError as error:
-            raise _home_error(self.home, error) from None
+            raise self._write_failed(error) from None
+
+    def _cache_failed(self, error: sqlite3.Error) -> HomeError:
+        """Remove an index that failed; whatever it said is found again in the audit log and the session logs."""
+        self._failed = True
+        self.cache.close()
+        with contextlib.suppress(OSError):
+            remove_cache(self.home)
+        return HomeError(f"{self.home / CACHE}: {error}; it was removed, and no row with it: run the command again")
 
     def _write_failed(self, error: OSError) -> HomeError:
-        """Say what stands after a failed write, read anew from the file. Nothing is tried again in this process."""
+        """Say what stands after a failed write, read anew from the file. Nothing is tried again with this store."""
+        self._failed = True
         path, acknowledged = self.home / AUDIT, self._writer.mark
         try:
-            mark, recovery = audit.recover_tail(path, acknowledged)
+            tail = audit.find_tail(path, acknowledged)
         except (OSError, AuditDamageError) as second:
             state = f"and the audit log could not be read again ({second})"
         else:
-            kept = f"{mark.rows} rows stand, {acknowledged.rows} of them acknowledged"
-            state = kept + (f"; {recovery.bytes} bytes behind them were set aside" if recovery else "")
+            rest = tail.size - tail.sound.bytes
+            state = f"{tail.sound.rows} rows stand, {acknowledged.rows} of them acknowledged"
+            state += f"; behind them are {rest} bytes that are no row" if rest else ""
         place = error.filename or self.home
         return HomeError(f"{place}: {error.strerror or error}; {state}; the next run goes on from there")
 
@@ -354,17 +385,16 @@ def adopted_id(row: Row) -> str:
         return ""
     if row.kind == MESSAGE_SENT:
         return f"msg:{details.message}"
+    if row.kind == MEMBER_REGISTERED:
+        return f"member:{row.team_id}:{row.subject}"
     if row.kind == TASK_COMPLETED:
         return f"task:{row.session}:{details.task}@t{row.time}:{row.dim}"
     return row.id
 
 
 def _with_step(row: Row, did: Placed) -> Row:
-    if did.quality is None or did.before is None or did.after is None:
-        return row
-    delta = round(did.after - did.before, 6)
     return msgspec.structs.replace(
-        row, quality=did.quality, before=did.before, after=did.after, delta=delta, late=did.late
+        row, quality=did.quality, before=did.before, after=did.after, delta=did.delta, late=did.late
     )
 
 

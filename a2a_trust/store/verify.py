@@ -6,6 +6,7 @@ file and writes nothing. What it cannot see without a pin is a log whose rows an
 
 from __future__ import annotations
 
+import sys
 from array import array
 from enum import StrEnum
 from hashlib import blake2b
@@ -16,7 +17,7 @@ from msgspec import Struct, field
 
 from a2a_trust.agents import Placed, fold_agent
 from a2a_trust.amendments import AMENDMENT_KINDS, Amendments
-from a2a_trust.errors import NoLedgerError, UsageError
+from a2a_trust.errors import HomeError, NoLedgerError, UsageError
 from a2a_trust.model import NO_HEAD, AgentRecord, AuditMark, Ledger, Policy, Row
 from a2a_trust.policy import STANDARD
 from a2a_trust.refold import AgentFold
@@ -124,8 +125,13 @@ def verify(
     path = home / AUDIT
     marks: dict[str, AuditMark] = {}
     snapshots: dict[str, Ledger] = {}
+    refused: list[str] = []
     for name in (LEDGER, BACKUP):
-        snapshot = read_snapshot(home / name)
+        try:
+            snapshot = read_snapshot(home / name)
+        except HomeError as error:
+            refused.append(str(error))
+            continue
         if snapshot is not None:
             snapshots[name] = snapshot
             marks[name] = snapshot.audit
@@ -133,7 +139,12 @@ def verify(
         marks["pin"] = AuditMark(rows=pin.rows, bytes=pin.bytes, head=pin.head)
     if not path.exists() and not marks:
         raise NoLedgerError(f"{home}: nothing is recorded here yet; run: a2a-trust backfill")
-    return _Check(path, marks, snapshots, pin, report).run()
+    found = _Check(path, marks, snapshots, pin, report).run()
+    if found.rows == 0 and not marks:
+        raise NoLedgerError(f"{path}: holds no row; run: a2a-trust backfill")
+    for what in refused:
+        found.add(DefectKind.LEDGER, what)
+    return found
 
 
 class _Check:
@@ -161,9 +172,9 @@ class _Check:
     def run(self) -> Verification:
         found = self._found
         size = self._path.stat().st_size if self._path.exists() else 0
-        acknowledged = max((mark.bytes for mark in self._marks.values()), default=0)
         for line, offset in self._lines():
-            if not line.endswith(b"\n") and offset >= acknowledged:
+            if not line.endswith(b"\n"):
+                # No damage in itself: where something stands on more than is whole, the end was cut off.
                 found.torn_bytes = len(line)
                 break
             self._take(line, offset)
@@ -227,11 +238,11 @@ class _Check:
         if row.quality != did.quality:
             what = f"quality {row.quality}, but policy {self._replay.policy.name} gives {did.quality}"
             self._found.add(DefectKind.QUALITY, what, number, offset)
-        elif (row.before, row.after, row.late) != (did.before, did.after, did.late):
-            stands = f"{row.before} → {row.after}, late {_late(row)}"
+        elif (row.before, row.after, row.late, row.delta) != (did.before, did.after, did.late, did.delta):
+            stands = f"{row.before} → {row.after}, by {row.delta}, late {_late(row)}"
             self._found.add(
                 DefectKind.STEP,
-                f"{stands}; the rows above give {did.before} → {did.after}, late {_late(did)}",
+                f"{stands}; the rows above give {did.before} → {did.after}, by {did.delta}, late {_late(did)}",
                 number,
                 offset,
             )
@@ -250,6 +261,8 @@ class _Check:
     def _check_ends(self, size: int) -> None:
         found = self._found
         for name, mark in self._marks.items():
+            if mark.rows < 1:
+                found.add(DefectKind.OTHER_LOG, f"{name} stands on {mark.rows} rows, which no log has")
             if mark.rows <= found.rows:
                 continue
             kind = DefectKind.EMPTIED if size == 0 else DefectKind.CUT
@@ -292,9 +305,11 @@ class _Replay:
         self._agents: dict[str, AgentFold] = {}
         self._offsets: dict[str, array[int]] = {}
         self.policy: Policy = STANDARD
+        self.updated_at = 0
 
     def add(self, row: Row, offset: int) -> Placed:
         """Return what a row did."""
+        self.updated_at = max(self.updated_at, row.time)
         if row.kind == POLICY_KIND and row.evidence.policy is not None:
             self.policy = row.evidence.policy
             self._agents.clear()
@@ -326,16 +341,31 @@ class _Replay:
         for member in self._amendments.members(subject):
             for row in audit.read_row_at(self._path, self._offsets.get(member, array("Q"))):
                 if session is None or row.session == session:
-                    yield row
+                    yield _slim(row)
 
     def records(self) -> dict[str, AgentRecord]:
-        """Return all agents as they stand, each folded anew."""
+        """Return all agents as they stand."""
         subjects = {self._amendments.subject(fingerprint) for fingerprint in self._offsets}
-        return {subject: self._fold(subject) for subject in sorted(subjects)}
+        return {subject: self._agent(subject).record() for subject in sorted(subjects)}
+
+
+def _slim(row: Row) -> Row:
+    """Return a row without what no fold looks at, and with one copy of what many rows share: a subject has many."""
+    return msgspec.structs.replace(
+        row,
+        kind=sys.intern(row.kind),
+        session=sys.intern(row.session),
+        subject=sys.intern(row.subject or ""),
+        subject_name=sys.intern(row.subject_name or ""),
+        team_id=None,
+        prev="",
+    )
 
 
 def _differences(ledger: Ledger, replay: _Replay) -> Iterator[str]:
     """Yield how a snapshot differs from the replay up to its mark."""
+    if ledger.updated_at != replay.updated_at:
+        yield f"updated at {ledger.updated_at}; the audit log says {replay.updated_at}"
     if ledger.policy != replay.policy:
         yield f"policy {ledger.policy.name!r}, the audit log says {replay.policy.name!r}"
     records = replay.records()

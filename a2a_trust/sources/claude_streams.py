@@ -1,0 +1,320 @@
+"""From the lines of one Claude Code file to the facts of the logs in it.
+
+A file may hold several logs: sessions one after the other, subagents between the lines of their parent. A line says
+to which one it belongs. What a result means often stands in its call, so calls are remembered until they are answered.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct, field
+
+from a2a_trust import facts
+from a2a_trust.model import Profile
+from a2a_trust.sources import claude_agents as agents
+from a2a_trust.sources import claude_lines as lines
+from a2a_trust.sources import json_lines
+from a2a_trust.sources.claude_calls import (
+    MESSAGE,
+    SPAWNING,
+    OpenCall,
+    Where,
+    event_of_call,
+    messages,
+    opened,
+    targets_of,
+    task_change,
+    tasks_seen,
+)
+from a2a_trust.sources.claude_results import classify, exit_code, failure_of
+from a2a_trust.sources.json_lines import LineError
+
+_SYNTHETIC = "<synthetic>"
+_INTERRUPTED = "[Request interrupted by user"
+_MESSAGE_START = "<teammate-message"
+_NOTICE = re.compile(
+    r"<task-notification>.*?<task-id>([^<]{1,200})</task-id>.*?<status>([a-z_]{1,40})</status>", re.DOTALL
+)
+_NOTICE_START = "<task-notification>"
+_OPEN_CALLS = 2_000
+"""Calls remembered in a log; the oldest are forgotten."""
+
+
+class Stream(Struct, array_like=True):
+    """What is remembered of one log of a file."""
+
+    session: str
+    """The id that all lines of a session share, those of its subagents too."""
+    agent: str = ""
+    cwd: str = ""
+    member: str = ""
+    prompt: str = ""
+    """Digest of the first prompt, by which a spawner may know it."""
+    begun: bool = False
+    headless: bool = False
+    inline: bool = False
+    led: bool = False
+    """Its first prompt is a message of a team's lead."""
+    calls: dict[str, OpenCall] = field(default_factory=dict)
+    launched: dict[str, Profile] = field(default_factory=dict)
+    """Agents that run in the background, by their ids."""
+    profile: Profile | None = None
+
+
+class Streams(Struct):
+    """The logs of one file, as far as it was read."""
+
+    agent: str = ""
+    """Id of the one subagent whose log the file is, from its name."""
+    kind: str = ""
+    """Type of that subagent, where a file beside the log says so."""
+    known: dict[str, Stream] = field(default_factory=dict)
+    chains: dict[int, str] = field(default_factory=dict)
+    """Which inline subagent a line belongs to."""
+    seen: set[int] = field(default_factory=set)
+    """Lines that were read; a copy of one in the same file is left out."""
+
+
+class Reader:
+    """Turns lines into facts, log by log."""
+
+    def __init__(self, streams: Streams, definitions: agents.Definitions, config: str) -> None:
+        self.streams = streams
+        self.facts: dict[str, list[facts.AnyFact]] = {}
+        self.undated = 0
+        self._definitions = definitions
+        self._config = config
+
+    def take(self, line: lines.Line) -> bool | None:
+        """Take a line; tell whether it could matter, `None` where it is a copy of one that was taken before.
+
+        Raises `LineError` for a line that does not say whose it is.
+        """
+        key, stream = self._stream(line)
+        if stream is None and line.type in lines.RELEVANT:
+            reason = "wrong-shape"
+            raise LineError(reason)
+        if stream is None or line.type not in lines.RELEVANT or line.is_meta is True or line.is_compact_summary is True:
+            return False
+        seq = json_lines.seq_of(line.identity)
+        if seq in self.streams.seen:
+            return None
+        self.streams.seen.add(seq)
+        where = Where(seq, line.time, line.identity)
+        found = list(self._facts(line, stream, where))
+        self.facts.setdefault(key, []).extend(found)
+        self.undated += bool(found) and not where.time
+        return bool(found)
+
+    def header(self, key: str) -> facts.LogHeader:
+        """Return who wrote a log, as far as the file tells."""
+        stream = self.streams.known[key]
+        if stream.profile is None:
+            stream.profile = self._profile(stream)
+        return facts.LogHeader(
+            source=agents.NAME,
+            session=key,
+            gen=0,
+            created=0,
+            parent=stream.member.partition("@")[2] or stream.session,
+            cwd=stream.cwd,
+            profile=stream.profile,
+            holder="" if stream.profile else _holder(stream),
+            member=stream.member,
+            by_event=True,
+            copied=True,
+            headless=stream.headless,
+        )
+
+    # ------------------------------------------------------------------ whose line it is
+
+    def _stream(self, line: lines.Line) -> tuple[str, Stream | None]:
+        session, identity = lines.text(line.session_id), line.identity
+        if not session or not identity:
+            return "", None
+        agent = lines.text(line.agent_id) or self.streams.agent
+        inline = not agent and line.is_sidechain is True
+        key = f"{session}/{agent}" if agent else session
+        if inline:
+            chain = self.streams.chains.get(json_lines.seq_of(lines.text(line.parent_uuid)))
+            key = chain or f"{session}/{identity}"
+            self.streams.chains[json_lines.seq_of(identity)] = key
+        stream = self.streams.known.get(key)
+        if stream is None:
+            headless = bool(lines.text(line.parent_uuid))
+            stream = Stream(session=session, agent=agent, headless=headless, inline=inline)
+            self.streams.known[key] = stream
+        stream.cwd = stream.cwd or lines.text(line.cwd)
+        name, team = lines.text(line.agent_name), lines.text(line.team_name)
+        if team and (not stream.member or (name and stream.member.startswith("@"))):
+            stream.member = f"{'' if name == 'team-lead' else name}@{team}"
+        return key, stream
+
+    def _profile(self, stream: Stream) -> Profile | None:
+        """Return who the agent of a log is, `None` where only another log can tell."""
+        if stream.agent:
+            kind = self.streams.kind
+            return self._spawned(kind, stream.cwd, member=_is_member(stream)) if kind else None
+        if stream.inline:
+            return None
+        return None if _is_member(stream) or stream.led else agents.MAIN
+
+    def _spawned(self, kind: str, cwd: str, *, member: bool = False) -> Profile:
+        description = self._definitions.description(kind, cwd, self._config)
+        return agents.teammate(kind, description) if member else agents.subagent(kind, description)
+
+    # ------------------------------------------------------------------ what it says
+
+    def _facts(self, line: lines.Line, stream: Stream, where: Where) -> list[facts.AnyFact]:
+        if line.type == "assistant":
+            return self._assistant(line, stream, where)
+        if line.type == "user":
+            return self._user(line, stream, where)
+        if line.subtype == "api_error":
+            return [facts.Retry(where.seq, where.time, event=where.event)]
+        if line.subtype == "turn_duration":
+            return [facts.Boundary(where.seq, where.time, event=where.event)]
+        return []
+
+    def _assistant(self, line: lines.Line, stream: Stream, where: Where) -> list[facts.AnyFact]:
+        stream.begun = True
+        model = lines.text(line.message.model) if isinstance(line.message, lines.Message) else ""
+        if line.is_api_error_message is True or model == _SYNTHETIC:
+            return [facts.Retry(where.seq, where.time, event=where.event)]
+        found: list[facts.AnyFact] = [
+            facts.Answer(where.seq, where.time, model, dated=where.time > 0, event=where.event)
+        ]
+        for block in line.blocks:
+            call, tool = lines.text(block.id), lines.text(block.name)
+            if block.type != "tool_use" or not call or not tool:
+                continue
+            event = event_of_call(call, where)
+            found.append(facts.Call(where.seq, where.time, call, tool, model, event=event))
+            made = opened(tool, block.input)
+            stream.calls.pop(call, None)
+            stream.calls[call] = made
+            if len(stream.calls) > _OPEN_CALLS:
+                del stream.calls[next(iter(stream.calls))]
+            if tool in SPAWNING:
+                member = bool(made.team and made.name)
+                profile = self._spawned(made.kind, stream.cwd, member=member)
+                prompt = f"prompt/{made.prompt}" if member else f"prompt/{stream.session}/{made.prompt}"
+                found.append(facts.Spawned(where.seq, where.time, _ids(prompt), profile, event=event))
+        return found
+
+    def _user(self, line: lines.Line, stream: Stream, where: Where) -> list[facts.AnyFact]:
+        blocks = line.blocks
+        first, stream.begun = not stream.begun and not stream.headless, True
+        found: list[facts.AnyFact] = []
+        results = [block for block in blocks if block.type == "tool_result" and lines.text(block.tool_use_id)]
+        for block in results:
+            outcome = line.outcome if len(results) == 1 else None
+            found += self._result(block, outcome, stream, where)
+        said = "\n".join(block.text for block in blocks if block.type == "text" and isinstance(block.text, str))
+        if said.startswith(_INTERRUPTED):
+            found.append(facts.Boundary(where.seq, where.time, event=where.event))
+        elif said.lstrip().startswith(_MESSAGE_START):
+            came = MESSAGE.findall(said)
+            if first:
+                stream.led = not stream.agent
+                stream.prompt = lines.digest(came[0][1]) if came else ""
+                found.append(facts.Boundary(where.seq, where.time, event=where.event))
+            else:
+                found += messages(came, where)
+        elif said.startswith(_NOTICE_START):
+            for agent, status in _NOTICE.findall(said):
+                if status == "completed" and agent in stream.launched:
+                    found.append(facts.RunEnded(where.seq, where.time, stream.launched[agent], event=where.event))
+        elif not results and said:
+            stream.prompt = lines.digest(said) if first else stream.prompt
+            found.append(facts.Boundary(where.seq, where.time, event=where.event))
+        return found
+
+    # ------------------------------------------------------------------ results
+
+    def _result(self, block: lines.Block, outcome: object, stream: Stream, where: Where) -> list[facts.AnyFact]:
+        name = lines.text(block.tool_use_id)
+        call = stream.calls.pop(name, None)
+        event = event_of_call(name, where)
+        structured = outcome if isinstance(outcome, lines.Outcome) else None
+        failure = failure_of(block, structured)
+        found: list[facts.AnyFact] = []
+        code = exit_code(call.tool, failure) if call and failure else None
+        if code is not None:
+            found.append(facts.ExitCode(where.seq, where.time, name, code, event=event))
+            failure = None
+        found.append(facts.Result(where.seq, where.time, name, failure, event=event))
+        if call is None:
+            return found
+        where = Where(where.seq, where.time, event)
+        if call.tool in SPAWNING:
+            found += self._spawn_result(call, failure, structured, where, stream)
+        elif failure is not None or (structured and structured.success is False):
+            return found
+        elif call.tool == "SendMessage":
+            found += [
+                facts.MessageSent(where.seq, where.time, event, target, event=event)
+                for target in targets_of(call, structured)
+            ]
+        elif call.tool in ("TaskCreate", "TaskUpdate"):
+            found += task_change(call, structured, where)
+        elif call.tool in ("TaskList", "TaskGet"):
+            found += tasks_seen(structured, where)
+        return found
+
+    def _spawn_result(
+        self,
+        call: OpenCall,
+        failure: facts.Failure | None,
+        outcome: lines.Outcome | None,
+        where: Where,
+        stream: Stream,
+    ) -> list[facts.AnyFact]:
+        member = bool(call.team and call.name)
+        if outcome is None or failure is not None:
+            if failure is None or classify(call.tool, failure) is not None:
+                return []
+            profile = self._spawned(call.kind, stream.cwd, member=member)
+            return [facts.Spawned(where.seq, where.time, (), profile, failed=True, event=where.event)]
+        status = lines.text(outcome.status)
+        member = member or status == "teammate_spawned"
+        kind = lines.text(outcome.agent_type) or lines.text(outcome.team_agent_type) or call.kind
+        profile = self._spawned(kind, stream.cwd, member=member)
+        name, team = lines.text(outcome.name) or call.name, lines.text(outcome.team_name) or call.team
+        agent = lines.text(outcome.agent_id)
+        board = f"{name}@{team}" if name and team else ""
+        ids = _ids(
+            f"agent/{agent}" if agent else "",
+            f"agent/{board}" if board else "",
+            f"agent/{lines.text(outcome.team_agent_id) or lines.text(outcome.teammate_id)}" if member else "",
+        )
+        found: list[facts.AnyFact] = [
+            facts.Spawned(where.seq, where.time, ids, profile, name if member else "", event=where.event)
+        ]
+        if agent and status == "async_launched":
+            stream.launched[agent] = profile
+        if status == "completed":
+            duration = outcome.duration if type(outcome.duration) is int and outcome.duration >= 0 else None
+            found.append(facts.RunEnded(where.seq, where.time, profile, duration, event=where.event))
+        return found
+
+
+def _ids(*names: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f"{agents.NAME}/{name}" for name in names if name and not name.endswith("/")))
+
+
+def _holder(stream: Stream) -> str:
+    """Return the id under which the log of an agent's spawner says who it is."""
+    if stream.agent:
+        return f"{agents.NAME}/agent/{stream.agent}"
+    if stream.inline:
+        return f"{agents.NAME}/prompt/{stream.session}/{stream.prompt}"
+    if _is_member(stream):
+        return f"{agents.NAME}/agent/{stream.member}"
+    return f"{agents.NAME}/prompt/{stream.prompt}"
+
+
+def _is_member(stream: Stream) -> bool:
+    """Tell whether a log is that of a member of a team other than its lead."""
+    return not stream.member.startswith("@") and "@" in (stream.member or stream.agent)

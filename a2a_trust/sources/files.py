@@ -1,0 +1,68 @@
+"""What sources share when they look for logs: a walk that no link, loop or closed folder can stop."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from a2a_trust.sources.base import Skips
+
+DEPTH_LIMIT = 16
+
+
+def entries(folder: str, skips: Skips) -> list[os.DirEntry[str]]:
+    """Return what a folder holds, by name; a folder that cannot be read is counted and holds nothing."""
+    try:
+        with os.scandir(folder) as found:
+            return sorted(found, key=lambda entry: entry.name)
+    except OSError as error:
+        skips.add("folder-unreadable", f"{folder}: {error.strerror}")
+        return []
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Tell whether an entry is a folder, or leads to one."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def stat_of(path: str, skips: Skips) -> os.stat_result | None:
+    """Return size and times of a file; what cannot be looked at, or is no file, is counted."""
+    try:
+        path.encode()
+        found = Path(path).stat()
+    except OSError as error:
+        skips.add("log-unreadable", f"{path}: {error.strerror}")
+        return None
+    except UnicodeEncodeError:
+        skips.add("log-unreadable", f"{path}: its name is no text")
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        skips.add("log-unreadable", f"{path}: not a file")
+        return None
+    return found
+
+
+def walk(root: str, suffix: str, skips: Skips) -> Iterator[str]:
+    """Yield the files below a folder whose names end in `suffix`, each folder once."""
+    visited: set[str] = set()
+    pending = [(root, 0)]
+    while pending:
+        folder, depth = pending.pop()
+        real = os.path.realpath(folder)
+        if real in visited:
+            continue
+        visited.add(real)
+        for entry in entries(folder, skips):
+            if is_folder(entry):
+                if depth < DEPTH_LIMIT:
+                    pending.append((entry.path, depth + 1))
+            elif entry.name.endswith(suffix):
+                yield entry.path
