@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -190,6 +191,9 @@ def dashboard(
 ) -> None:
     """Look around in the terminal: agents with bars and trends, their evidence, comparisons; live."""
     from a2a_trust.dashboard.app import TrustApp
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("the dashboard needs a terminal; without one: a2a-trust report, a2a-trust show --json")
     from textual.theme import BUILTIN_THEMES
 
     if theme is not None and theme not in BUILTIN_THEMES:
@@ -198,7 +202,9 @@ def dashboard(
 
 
 def report(
-    file: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the report.")],
+    file: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")] = Path(
+        "trust.html"
+    ),
     home: HomeOption = None,
     agent: Annotated[
         list[str] | None,

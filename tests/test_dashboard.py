@@ -39,7 +39,9 @@ from boards import (
 from homes import FIXTURES, ingest
 from msgspec import structs
 from textual.pilot import Pilot
+from typer.testing import CliRunner
 
+from a2a_trust import cli
 from a2a_trust.lenses import Lens
 from a2a_trust.model import Profile
 from a2a_trust.store.audit import Placement
@@ -376,6 +378,12 @@ def test_other_themes_show_the_same(invented: Path, theme: str) -> None:
 
         drive(app, (80, 24), script)
     assert texts[0] == texts[1]
+
+
+def test_without_a_terminal_there_is_no_dashboard(tmp_path: Path) -> None:
+    """In a pipe or a job it ends at once and names what to use instead."""
+    done = CliRunner().invoke(cli.app, ["dashboard", "--home", str(tmp_path)])
+    assert "needs a terminal" in str(done.exception)
 
 
 # ---------------------------------------------------------------------- following, and never writing
