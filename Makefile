@@ -14,10 +14,10 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	"$$python" $(USABLE) >/dev/null 2>&1 && echo "$$python" && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-slow demo lint format types build clean
+.PHONY: help test test-slow test-browser demo picture lint format types build clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 test: lint types ## lint, types and every test that takes seconds
 	$(BIN)/python -m pytest
@@ -25,6 +25,9 @@ test: lint types ## lint, types and every test that takes seconds
 test-slow: $(STAMP) ## the slow tests, and every property with thousands of examples
 	@A2A_TRUST_HYPOTHESIS=slow $(BIN)/python -m pytest -m "slow or hypothesis" --exitfirst || { \
 		code=$$?; [ $$code -eq 5 ] || exit $$code; echo "There are no slow tests yet."; }
+
+test-browser: $(STAMP) ## the tests of the report in a browser; needs chromium (Debian: apt-get install chromium)
+	$(BIN)/python -m pytest -m browser
 
 demo: $(STAMP) ## read your own session logs, else those in fixtures/, and show the ledger
 	@echo "Keeping the ledger in $(DEMO_HOME)."; \
@@ -36,6 +39,9 @@ demo: $(STAMP) ## read your own session logs, else those in fixtures/, and show 
 	fi; \
 	if [ $$code -ne 0 ] && [ $$code -ne 4 ]; then exit $$code; fi; \
 	$(BIN)/a2a-trust show
+
+picture: $(STAMP) ## draw the README's picture of the dashboard anew, from fixtures/
+	$(BIN)/python docs/make_picture.py
 
 lint: $(STAMP) ## ruff, rules and format
 	$(BIN)/ruff check

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-LIBRARIES = ("zstandard", "msgspec", "filelock", "typer", "rich")
+LIBRARIES = ("zstandard", "msgspec", "filelock", "typer", "rich", "textual", "jinja2")
 TEXTS_SHOWN = 10
 
 

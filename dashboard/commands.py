@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +15,7 @@ from a2a_trust.errors import NoLedgerError, UnknownAgentError, UsageError
 from a2a_trust.lenses import Lens
 from a2a_trust.model import DIMENSIONS, Dimension
 from a2a_trust.signals import Provenance, Signal, TrustSignals
-from a2a_trust.text import percent
+from a2a_trust.text import percent, safe, size
 
 SHOWN = 50
 STEPS_SHOWN = 20
@@ -64,6 +66,12 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Examples: a2a-trust explain researcher | a2a-trust explain 3ee4bfd2 competence --limit 0")(
         explain
     )
+    app.command(
+        epilog="Examples: a2a-trust dashboard | a2a-trust dashboard --by name | a2a-trust dashboard --theme nord"
+    )(dashboard)
+    app.command(
+        epilog="Examples: a2a-trust report -o trust.html | a2a-trust report -o week.html --since 7d --agent researcher"
+    )(report)
 
 
 def show(
@@ -83,12 +91,37 @@ def show(
     ] = None,
     sort: Annotated[Sort, typer.Option("--sort", help="The order of the table, best or newest first.")] = Sort.TOTAL,
     limit: Annotated[int, typer.Option(min=0, help="Rows: the newest this many; 0 for all.")] = SHOWN,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show it again whenever the home changes, until interrupted.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show how every agent type did, or one of them in full."""
-    signals = TrustSignals(home_of(home))
+    place = home_of(home)
     if agent is not None and source is not None:
         raise UsageError("--source goes with the table, not with one AGENT; to see it by source: --by source")
+
+    def once() -> None:
+        _show(TrustSignals(place), agent, by, source, sort, limit, as_json=as_json)
+
+    if not watch:
+        once()
+        return
+    from a2a_trust.dashboard.watch import follow
+
+    follow(place, once)
+
+
+def _show(
+    signals: TrustSignals,
+    agent: str | None,
+    by: Lens | None,
+    source: str | None,
+    sort: Sort,
+    limit: int,
+    *,
+    as_json: bool,
+) -> None:
     if agent is not None:
         _show_agent(signals, agent, by, as_json=as_json)
         return
@@ -144,6 +177,63 @@ def explain(
     from a2a_trust.dashboard import tables
 
     tables.print_explanation(output(), found, limit)
+
+
+def dashboard(
+    home: HomeOption = None,
+    by: Annotated[
+        Lens | None, typer.Option("--by", help="The key to fold by at the start. Default: as `show` chooses.")
+    ] = None,
+    theme: Annotated[
+        str | None,
+        typer.Option(help="A theme of Textual. Default: light or dark, as far as the terminal tells."),
+    ] = None,
+) -> None:
+    """Look around in the terminal: agents with bars and trends, their evidence, comparisons; live."""
+    from a2a_trust.dashboard.app import TrustApp
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("the dashboard needs a terminal; without one: a2a-trust report, a2a-trust show --json")
+    from textual.theme import BUILTIN_THEMES
+
+    if theme is not None and theme not in BUILTIN_THEMES:
+        raise UsageError(f"--theme {theme}: there is no such theme; there are: {', '.join(sorted(BUILTIN_THEMES))}")
+    TrustApp(home_of(home), lens=by, theme=theme).run()
+
+
+def report(
+    file: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write it.")] = Path(
+        "trust.html"
+    ),
+    home: HomeOption = None,
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AGENT",
+            help="Only this agent: a name, or the start of a fingerprint. May be repeated.",
+            autocompletion=_names,
+        ),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only what happened since: 24h, 7d, or a date (UTC).")
+    ] = None,
+    by: Annotated[Lens | None, typer.Option("--by", help="The key to fold by. Default: as `show` chooses.")] = None,
+) -> None:
+    """Write all of it into one HTML file that needs no network."""
+    from a2a_trust.dashboard import board as boards
+    from a2a_trust.dashboard.report import Asked, make_report
+
+    place = home_of(home)
+    lens = Lens.FINGERPRINT if agent and by is None else by
+    board = boards.load(place, lens)
+    keys = [key for wanted in agent or [] for key in boards.keys_of(board, wanted)]
+    asked = Asked(agents=keys, since=boards.parse_since(since, board.provenance.as_of) if since else 0)
+    text = make_report(place, board, asked)
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--output {file}: {error.strerror or error}; give a file that can be written") from None
+    output().print(f"The report is in {safe(str(file))} ({size(len(text.encode()))}).")
 
 
 def _show_agent(signals: TrustSignals, agent: str, by: Lens | None, *, as_json: bool) -> None:

@@ -101,7 +101,7 @@ def explain(signals: TrustSignals, signal: Signal, wanted: str | None, home: Pat
     amendments = Amendments(said)
     folded = [(row, quality) for row, quality in resolve(rows, signals.policy, amendments) if quality is not None]
     needed = [row for row, _ in folded if row.dim in dims]
-    logs = _locate(needed, home)
+    logs = locate(needed, home)
     return Explanation(
         name=signal.name,
         fingerprint=signal.key,
@@ -154,7 +154,7 @@ def _steps(
                 quality=quality,
                 before=before,
                 after=value,
-                why=_why(row),
+                why=why(row),
                 session=row.session,
                 gen=row.gen,
                 seq=row.seq,
@@ -167,7 +167,7 @@ def _steps(
     return DimensionSteps(dim=dim, start=PRIOR, value=value, steps=steps)
 
 
-def _why(row: Row) -> str:
+def why(row: Row) -> str:
     """Return in words what the row's event was."""
     details = row.evidence
     if row.kind in (TASK_COMPLETED, TASK_REOPENED):
@@ -180,7 +180,7 @@ def _why(row: Row) -> str:
     return " ".join(part.partition("\n")[0][:60] for part in parts if part)
 
 
-def _locate(rows: Iterable[Row], home: Path) -> dict[tuple[str, int], _Log]:
+def locate(rows: Iterable[Row], home: Path) -> dict[tuple[str, int], _Log]:
     """Find the lines of rows in their logs, where these still exist."""
     wanted: dict[tuple[str, int], set[int]] = {}
     named: dict[str, str] = {}

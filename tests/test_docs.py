@@ -1,5 +1,6 @@
 """The documentation is a test: every command it shows runs, and every command there is stands in it."""
 
+import html
 import os
 import re
 import shlex
@@ -13,9 +14,11 @@ from typing import NamedTuple
 
 import pytest
 import typer.main
+from homes import FIXTURES, ingest
 from markdown_it import MarkdownIt
 
 from a2a_trust import cli
+from a2a_trust.signals import TrustSignals
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -211,3 +214,13 @@ def test_every_command_is_documented(name: str) -> None:
     """A command is named in the README or on a page of docs/."""
     named = re.compile(rf"\ba2a-trust {re.escape(name)}\b")
     assert any(named.search(page.read_text(encoding="utf-8")) for page in PAGES)
+
+
+def test_the_picture_shows_the_numbers_of_today(tmp_path: Path) -> None:
+    """The picture of the dashboard holds the total of each agent of the fixtures; else: make picture."""
+    page = html.unescape((ROOT / "docs" / "dashboard.svg").read_text(encoding="utf-8"))
+    logs = sorted(path for path in FIXTURES.iterdir() if path.is_dir() and not path.name.startswith("made-"))
+    ingest(tmp_path, *logs)
+    for agent in TrustSignals(tmp_path).agents():
+        assert agent.name in page
+        assert agent.total is None or f"{agent.total:.3f}" in page
