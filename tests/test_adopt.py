@@ -273,6 +273,8 @@ COMMANDS = [
     ["ingest", str(FIXTURES.parent / "jsonl" / "made-events" / "events.jsonl")],
     ["signals"],
     ["status"],
+    ["report", "-o", "REPORT"],
+    ["dashboard"],
 ]
 
 
@@ -299,7 +301,8 @@ def test_no_command_writes_to_a_home_of_the_plugin(
     for name in files:
         shutil.copyfile(V1_STORE / name, home / name)
     monkeypatch.setenv("HOME", str(tmp_path))
-    arguments = [str(home) if word == "STORE" else word for word in command]
+    named = {"STORE": str(home), "REPORT": str(tmp_path / "trust.html")}
+    arguments = [named.get(word, word) for word in command]
     result = CliRunner().invoke(cli.app, [*arguments, "--home", str(home)])
     assert result.exception is None or isinstance(result.exception, SystemExit | cli.TrustError), result.exception
     assert sorted(path.name for path in home.iterdir()) == sorted(files)
