@@ -65,7 +65,7 @@ class _Cursor(Struct, array_like=True):
     rest: bytes = b""
     """Begin of a line that the next frame goes on with. The harness ends frames with lines; other writers may not."""
     foreign: bool = False
-    """Behind the header of another session: two logs in one file."""
+    """Behind a second header: two logs in one file, or one log twice."""
 
 
 class DshSource:
@@ -340,7 +340,7 @@ class _LogReader:
         """Add the facts of an event, and tell what its line was good for."""
         cursor = self._cursor
         if isinstance(event, dsh_lines.SessionHeader):
-            cursor.foreign = event.id != cursor.header.session
+            cursor.foreign = cursor.lines > 1
         if cursor.foreign:
             raise json_lines.LineError("other-session")
         if isinstance(event, dsh_lines.SessionHeader):
