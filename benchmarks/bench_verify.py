@@ -1,6 +1,6 @@
 """How long verifying an audit log takes, and how much memory: rows are made and committed through the library.
 
-Usage: python benchmarks/bench_verify.py [ROWS]      (default: 1,000,000, about 750 MB on disk)
+Usage: python benchmarks/bench_verify.py [ROWS]      (default: 1,000,000, about 610 MB on disk)
 
 A session a commit, five of twenty agents in each. Every tenth session is committed after the one that follows it in
 time, so that about a tenth of the rows come late for some agent; the others are in order.

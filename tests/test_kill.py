@@ -98,6 +98,7 @@ def test_a_writer_killed_hundreds_of_times_loses_nothing(tmp_path: Path) -> None
 
 SYSTEM_CALLS = ("openat", "write", "pwrite64", "fsync", "fdatasync", "ftruncate", "link", "rename", "unlink", "mkdir")
 FEWEST_CASES = 60
+"""How many calls there are depends on the versions of Python and SQLite; about a hundred."""
 WRITER = """
 import sys
 from pathlib import Path
@@ -170,4 +171,3 @@ def test_each_system_call_may_fail_or_be_the_last(fault: str, tmp_path: Path) ->
             cases += 1
             shutil.rmtree(home)
     assert cases >= FEWEST_CASES
-    assert cases == 0

@@ -178,7 +178,7 @@ class Home(RuleBasedStateMachine):
     def lose_views(self, *, ledger: bool, backup: bool, cache: bool) -> None:
         """Views are deleted: they can be made anew."""
         if ledger:
-            (self.home / LEDGER).unlink()
+            (self.home / LEDGER).unlink(missing_ok=True)
         if backup:
             (self.home / BACKUP).unlink(missing_ok=True)
         if cache:
