@@ -77,7 +77,8 @@ def made_signal(kept: list[float], value: float, samples: int) -> Signal:
 
     return Signal(
         key="k", name="n", profile=Profile(name="n"), scored=True, recurring=False,
-        dimensions={dim: state(dim) for dim in DIMENSIONS}, total=value, stats=Stats(), first_seen=1, last_seen=99,
+        dimensions={dim: state(dim) for dim in DIMENSIONS}, total=value, stats=Stats(), first_seen=1,
+        last_seen=99, stale_for=None,
         history=[
             HistoryEntry(time=place, kind="tool-success", dim=COMPETENCE, quality=quality, detail=Details())
             for place, quality in enumerate(kept)

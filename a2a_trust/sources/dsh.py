@@ -7,7 +7,6 @@ that frame only. Nothing is ever written, and nothing is guessed: what is not un
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
@@ -85,20 +84,9 @@ class DshSource:
             if candidate is not None:
                 yield [candidate]
             return
-        visited: set[str] = set()
-        pending = [(str(root), 0)]
-        while pending:
-            folder, depth = pending.pop()
-            real = os.path.realpath(folder)
-            if real in visited:
-                continue
-            visited.add(real)
-            candidates: list[LogFile] = []
-            for entry in files.entries(folder, skips):
-                if entry.name.startswith("session") and (log := _log_file(entry.path, entry.name, skips)):
-                    candidates.append(log)
-                elif depth < files.DEPTH_LIMIT and files.is_folder(entry):
-                    pending.append((entry.path, depth + 1))
+        for found in files.folders(str(root), skips):
+            named = [entry for entry in found if entry.name.startswith("session")]
+            candidates = [log for entry in named if (log := _log_file(entry.path, entry.name, skips))]
             if candidates:
                 yield sorted(candidates, key=lambda log: (-log.gen, -log.size, log.path))
 

@@ -50,19 +50,29 @@ def stat_of(path: str, skips: Skips) -> os.stat_result | None:
     return found
 
 
-def walk(root: str, suffix: str, skips: Skips) -> Iterator[str]:
-    """Yield the files below a folder whose names end in `suffix`, each folder once."""
+def folders(root: str, skips: Skips) -> Iterator[list[os.DirEntry[str]]]:
+    """Yield what a folder and each folder below it holds, each folder once, whatever links lead to it."""
     visited: set[str] = set()
-    pending = [(root, 0)]
+    pending = [(root, os.path.realpath(root), 0)]
     while pending:
-        folder, depth = pending.pop()
-        real = os.path.realpath(folder)
+        folder, real, depth = pending.pop()
         if real in visited:
             continue
         visited.add(real)
-        for entry in entries(folder, skips):
+        found = entries(folder, skips)
+        yield found
+        if depth == DEPTH_LIMIT:
+            continue
+        for entry in found:
             if is_folder(entry):
-                if depth < DEPTH_LIMIT:
-                    pending.append((entry.path, depth + 1))
-            elif entry.name.endswith(suffix):
+                # Only a link can lead elsewhere: asking for each folder would cost more than listing it.
+                inner = os.path.realpath(entry.path) if entry.is_symlink() else os.path.join(real, entry.name)  # noqa: PTH118
+                pending.append((entry.path, inner, depth + 1))
+
+
+def walk(root: str, suffix: str, skips: Skips) -> Iterator[str]:
+    """Yield the files below a folder whose names end in `suffix`."""
+    for found in folders(root, skips):
+        for entry in found:
+            if entry.name.endswith(suffix) and not is_folder(entry):
                 yield entry.path
