@@ -26,6 +26,8 @@ from a2a_trust.store import files
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+NOBODY = 65_534
+
 Folder = dict[str, bytes]
 """The files of a home by name."""
 
@@ -330,3 +332,21 @@ def folder_for_homes() -> Path | None:
     """In memory where that is possible: a file system that keeps nothing has nothing to wait for."""
     memory = Path("/dev/shm")  # noqa: S108 - only a place that is fast where it exists
     return memory if memory.is_dir() else None
+
+
+@contextmanager
+def as_nobody(folder: Path) -> Iterator[None]:
+    """Act as a user who may read a folder and write nowhere in it; who is root is let everywhere else."""
+    for path in (folder, *folder.iterdir()):
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    root = os.geteuid() == 0
+    try:
+        if root:
+            for path in (folder.parent, folder, *folder.iterdir()):
+                os.chown(path, NOBODY, NOBODY)
+            os.seteuid(NOBODY)
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        folder.chmod(0o700)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from faulty import folder_for_homes, read_folder
+from faulty import as_nobody, folder_for_homes, read_folder
 from made_rows import AGENTS, registered, tool_call
 
 from a2a_trust.model import Dimension
@@ -20,12 +19,11 @@ from a2a_trust.store.reader import AUDIT, read_all_rows
 from a2a_trust.store.verify import verify
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 COMMITS = 6
 ROWS = 4
 READERS = 2
-NOBODY = 65_534
 
 
 def in_process(work: Callable[[], None]) -> int:
@@ -92,24 +90,6 @@ def test_writers_at_once_lose_and_repeat_nothing(writers: int, tmp_path: Path) -
     found = [row.id for row in read_all_rows(home) if row.kind != "policy"]
     assert sorted(found) == sorted(expected)
     assert verify(home).defects == []
-
-
-@contextmanager
-def as_nobody(folder: Path) -> Iterator[None]:
-    """Act as a user who may read a folder and write nowhere in it; who is root is let everywhere else."""
-    for path in (folder, *folder.iterdir()):
-        path.chmod(0o500 if path.is_dir() else 0o400)
-    root = os.geteuid() == 0
-    try:
-        if root:
-            for path in (folder.parent, folder, *folder.iterdir()):
-                os.chown(path, NOBODY, NOBODY)
-            os.seteuid(NOBODY)
-        yield
-    finally:
-        if root:
-            os.seteuid(0)
-        folder.chmod(0o700)
 
 
 @pytest.mark.parametrize("left", ["whole", "lagging", "torn"])
