@@ -145,7 +145,7 @@ CASES = {
     "amendment": (10, 182, 9_000),
     "recovery": (22, 579, 15_000),
 }
-"""Calls of each scenario, cases in `make test`, and at least so many in `make test-slow`, a few more for each byte of a row."""
+"""Calls, cases in `make test`, and the fewest in `make test-slow`, where each byte of a row adds some."""
 REPAIR_CASES = 387
 TORN_STEP = (1013, 61)
 """Bytes from one torn write to the next, in `make test`: of a temporary file, of the audit log."""
