@@ -19,6 +19,9 @@ def main() -> None:
         from a2a_trust import quick  # noqa: PLC0415 - only these commands need it
         from a2a_trust.plain import run_told  # noqa: PLC0415 - as above
 
+        if quick.is_hook(arguments):
+            quick.answer_hook(arguments)
+            return
         command = quick.run(arguments)
         if command is not None:
             run_told(command)

@@ -67,11 +67,17 @@ def glance(home: Path, *, fold: bool = True) -> Glance:
     Without `fold` a home that has no readable snapshot counts as one where nothing was recorded: its log, however
     long, is not folded.
     """
-    found = _newest(home, read_glance)
-    if found is None:
-        if not fold:
-            raise NoLedgerError(f"{home}: there is no snapshot to read")
+    try:
+        found = read_glance(home / LEDGER)
+    except OSError as error:
+        raise _unreadable(home, error) from None
+    if found is None and fold:
         return Glance(read_ledger(home), [])
+    if found is None:
+        # The generation before may know nothing of what was recorded since: better to say so than to show it.
+        if (home / LEDGER).exists():
+            raise HomeError(f"{home / LEDGER}: damaged; make it anew: a2a-trust rebuild")
+        raise NoLedgerError(f"{home}: there is no snapshot to read")
     _check_ground(home, found.ledger.audit)
     return found
 
@@ -135,7 +141,8 @@ def read_all_rows(home: Path) -> Iterator[Row]:
         msg = f"{home}: nothing is recorded here yet; run: a2a-trust backfill"
         raise NoLedgerError(msg)
     ledger = read_snapshot(home / LEDGER)
-    settled = ledger.audit.bytes if ledger else 0
+    # Without a ledger nothing says what was acknowledged; the first row always was.
+    settled = ledger.audit.bytes if ledger else 1
     for row, _ in audit.read_rows(path, audit.empty_mark(), until=audit.last_whole_line(path), settled=settled):
         yield row
 
