@@ -127,15 +127,31 @@ class Rules(NamedTuple):
 
     def quality(self, row: Row, work: WorkIndex) -> float | None:
         """Return the quality with which a row is folded, `None` where it is not."""
-        if self.amendments.silences(row):
-            return None
+        return None if self.amendments.silences(row) else self.stated(row, work)
+
+    def stated(self, row: Row, work: WorkIndex) -> float | None:
+        """Return the quality that the policy gives a row, though a reset may keep it from being folded."""
         return quality_of(self.policy, row, supported=work.supports(row))
+
+
+class Judged(NamedTuple):
+    """A row, the quality with which it is folded, and the one with which it is counted."""
+
+    row: Row
+    quality: float | None
+    stated: float | None
 
 
 def resolve(
     rows: Iterable[Row], policy: Policy, amendments: Amendments = NO_AMENDMENTS
 ) -> Iterator[tuple[Row, float | None]]:
     """Yield the rows of one subject that count, in key order, each with the quality with which it is folded."""
+    for row, quality, _ in judge(rows, policy, amendments):
+        yield row, quality
+
+
+def judge(rows: Iterable[Row], policy: Policy, amendments: Amendments = NO_AMENDMENTS) -> Iterator[Judged]:
+    """Yield the rows of one subject that count, in key order, each as it is judged."""
     rules = Rules(policy, amendments)
     known = list(rows)
     superseded = {row.supersedes for row in known if row.supersedes}
@@ -146,7 +162,7 @@ def resolve(
     for row in ordered:
         work.add(row)
     for row in ordered:
-        yield row, rules.quality(row, work)
+        yield Judged(row, rules.quality(row, work), rules.stated(row, work))
 
 
 class Tally:
@@ -164,14 +180,14 @@ class Tally:
             last_seen=-1,
         )
 
-    def add(self, row: Row, quality: float | None) -> Placed:
-        """Count a row and fold it if it has a quality."""
+    def add(self, row: Row, quality: float | None, stated: float | None = None) -> Placed:
+        """Count a row and fold it if it has a quality; a reset silences a row, and leaves what is counted of it."""
         record = self.record
         if record.last_seen < 0:
             record.first_seen = row.time
         record.last_seen = row.time
         self._describe(row)
-        self._count(row, quality)
+        self._count(row, quality if stated is None else stated)
         if quality is None or row.dim is None:
             return Placed()
         state = record.trust[row.dim]
@@ -237,6 +253,6 @@ def fold_agent(
 ) -> AgentRecord:
     """Return the record of one subject: by definition the fold of all its rows in key order."""
     tally = Tally(fingerprint, policy)
-    for row, quality in resolve(rows, policy, amendments):
-        tally.add(row, quality)
+    for judged in judge(rows, policy, amendments):
+        tally.add(*judged)
     return tally.record

@@ -11,7 +11,7 @@ from enum import StrEnum
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from a2a_trust.agents import MODEL_SEEN, Tally, resolve
+from a2a_trust.agents import MODEL_SEEN, Judged, Tally, judge
 from a2a_trust.amendments import Amendments
 from a2a_trust.policy import MESSAGE_SENT
 
@@ -79,17 +79,17 @@ def fold_by(lens: Lens, rows: Iterable[Row], policy: Policy) -> dict[str, AgentR
     by_subject: dict[str, list[Row]] = {}
     for fingerprint, found in by_fingerprint.items():
         by_subject.setdefault(amendments.subject(fingerprint), []).extend(found)
-    grouped: dict[str, list[tuple[Key, Row, float | None]]] = {}
+    grouped: dict[str, list[tuple[Key, Judged]]] = {}
     for subject, found in by_subject.items():
-        for row, quality in resolve(found, policy, amendments):
-            key = subject if lens is Lens.FINGERPRINT else _key(lens, row, models)
+        for judged in judge(found, policy, amendments):
+            key = subject if lens is Lens.FINGERPRINT else _key(lens, judged.row, models)
             if key:
-                grouped.setdefault(key, []).append((row.key, row, quality))
+                grouped.setdefault(key, []).append((judged.row.key, judged))
     records: dict[str, AgentRecord] = {}
     for key in sorted(grouped):
         tally = Tally(key, policy)
-        for _, row, quality in sorted(grouped[key], key=itemgetter(0)):
-            tally.add(row, quality)
+        for _, judged in sorted(grouped[key], key=itemgetter(0)):
+            tally.add(*judged)
         records[key] = tally.record
     return records
 

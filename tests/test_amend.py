@@ -378,3 +378,14 @@ def test_explain_shows_amendments_in_words(home: Path) -> None:
     told = command(home, "explain", "coder")
     assert "session s1 counts for nothing, 3 rows: [red]a " in told
     assert "\x1b" not in told
+
+
+def test_a_reset_leaves_the_statistics(tmp_path: Path) -> None:
+    """What is older than a reset moves no score any more, and is counted as before."""
+    ingest(tmp_path, FIXTURES / "a-team")
+    with TrustStore(tmp_path) as store:
+        before = {key: record.stats for key, record in store.ledger.agents.items()}
+        for key in before:
+            amend.reset(store, key, None, "anew", 1_800_000_000_000)
+        assert {key: record.stats for key, record in store.ledger.agents.items()} == before
+        assert not any(state.samples for record in store.ledger.agents.values() for state in record.trust.values())
