@@ -67,6 +67,7 @@ def brief(signals: TrustSignals, reader: Reader, problems: Iterable[str] = (), *
         told.append(f"few agent types recur, but the audit log is too long to be folded by {lens} here")
         lens = Lens.FINGERPRINT
     own, others = _rows(signals, reader, lens)
+    told += _unknown(signals, reader)
     advice = NOTHING
     if reads(reader.mode, reader.audience):
         advice = (
@@ -93,6 +94,13 @@ def answers_to(signal: Signal, name: str) -> bool:
     return name == signal.name or (len(name) >= PREFIX_LENGTH and signal.key.startswith(name.lower()))
 
 
+def _unknown(signals: TrustSignals, reader: Reader) -> list[str]:
+    """Return a remark for each agent that was asked for and that nothing is known of."""
+    known = signals.agents()
+    asked = reader.agents or []
+    return [f"no agent answers to {name!r}" for name in asked if not any(answers_to(signal, name) for signal in known)]
+
+
 def _rows(signals: TrustSignals, reader: Reader, lens: Lens) -> tuple[list[Signal], list[Signal]]:
     """Return the signals of the reader itself, and of those that it could choose."""
     types = [signal for signal in signals.agents() if signal.profile.role in CHOOSABLE]
@@ -106,6 +114,13 @@ def _rows(signals: TrustSignals, reader: Reader, lens: Lens) -> tuple[list[Signa
     ]
     if lens is Lens.FINGERPRINT:
         return mine, others
+    if not signals.frozen:
+        # Under another lens a key may stand for many agents: only the work of those in question is told.
+        chosen = {signal.key for signal in others}
+        return (
+            signals.by(lens, subjects=own_types) if own_types else [],
+            signals.by(lens, subjects=chosen) if chosen else [],
+        )
     found = signals.by(lens)
     own_keys = {_key(signal, lens) for signal in mine}
     other_keys = {_key(signal, lens) for signal in others} - own_keys

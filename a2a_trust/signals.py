@@ -28,7 +28,7 @@ from a2a_trust.store.reader import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     from a2a_trust.amendments import Amendments
@@ -172,11 +172,18 @@ class TrustSignals:
             if role is None or record.profile.role is role
         ]
 
-    def by(self, lens: Lens, source: str | None = None) -> list[Signal]:
-        """Return the signals of a lens, by key, over all rows or those from one source.
+    @property
+    def frozen(self) -> bool:
+        """Whether this is a snapshot file: it holds numbers and no rows, so other folds cannot be made of it."""
+        return self._frozen is not None
+
+    def by(self, lens: Lens, source: str | None = None, subjects: Collection[str] | None = None) -> list[Signal]:
+        """Return the signals of a lens, by key, over all rows, or those from one source or of some agent types.
 
         Any but the fingerprint over all rows reads the whole audit log of a home.
         """
+        if subjects is not None:
+            return self._of_subjects(lens, subjects)
         if lens is Lens.FINGERPRINT and source is None:
             return self.agents()
         if self._frozen and source is None:
@@ -186,6 +193,13 @@ class TrustSignals:
             records = fold_by(lens, rows, self.policy)
         found = [self._signal(key, record) for key, record in sorted(records.items())]
         return found if lens is Lens.FINGERPRINT else [replace(signal, name=signal.key) for signal in found]
+
+    def _of_subjects(self, lens: Lens, subjects: Collection[str]) -> list[Signal]:
+        """Return the signals of a lens over the rows of the given agent types alone."""
+        amendments = self.amendments()
+        rows = (row for row in self.rows() if not row.subject or amendments.subject(row.subject) in subjects)
+        records = fold_by(lens, rows, self.policy)
+        return [replace(self._signal(key, record), name=key) for key, record in sorted(records.items())]
 
     def default_lens(self) -> Lens:
         """Return the lens under which most of the evidence stands on keys that come back."""

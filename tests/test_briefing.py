@@ -92,16 +92,30 @@ def test_where_types_do_not_recur_rows_are_by_the_lens_that_does(tmp_path: Path)
 
 
 @pytest.mark.parametrize("lens", list(Lens))
-def test_every_lens_gives_the_numbers_of_the_list(tmp_path_factory: pytest.TempPathFactory, lens: Lens) -> None:
-    """Whatever the key, a row, the JSON beside it and the MCP answer hold the same numbers."""
+def test_every_lens_holds_the_work_of_those_in_question_alone(
+    tmp_path_factory: pytest.TempPathFactory, lens: Lens
+) -> None:
+    """Whatever the key, a row and the JSON beside it are folded from what the agents did that could be chosen."""
     home = tmp_path_factory.getbasetemp() / "every-lens"
     if not home.exists():
         ingest(home, FIXTURES / "a-team")
-    listed = {one.key: one for one in Tools(home, lambda: TIME).list(Listing(lens=lens)).agents}
-    briefing = brief(TrustSignals.at_a_glance(home, now=TIME), Reader(lens=lens, max_tokens=2000))
+    signals = TrustSignals(home)
+    chosen = {one.key for one in signals.agents() if one.name in {"researcher", "reviewer"}}
+    folded = {one.key: one for one in signals.by(lens, subjects=chosen)}
+    reader = Reader(lens=lens, agents=["researcher", "reviewer"], max_tokens=2000)
+    briefing = brief(TrustSignals.at_a_glance(home, now=TIME), reader)
     assert briefing.shown
+    assert {one.key for one in briefing.agents} == set(folded)
     for signal in briefing.agents:
-        assert (signal.dimensions, signal.stats) == (listed[signal.key].dimensions, listed[signal.key].stats)
+        assert (signal.dimensions, signal.stats) == (folded[signal.key].dimensions, folded[signal.key].stats)
+
+
+def test_who_is_asked_for_and_unknown_is_told(tmp_path: Path) -> None:
+    """A name that no agent answers to is remarked on, beside the rows of the others."""
+    ingest(tmp_path / "home", FIXTURES / "a-team")
+    briefing = brief(TrustSignals(tmp_path / "home"), Reader(agents=["researcher", "nobody"]))
+    assert [one.name for one in briefing.agents] == ["researcher"]
+    assert briefing.problems == ["no agent answers to 'nobody'"]
 
 
 def test_a_log_too_long_to_fold_is_told(tmp_path: Path) -> None:

@@ -260,11 +260,88 @@ def test_nothing_of_an_instance_is_in_an_identity(tmp_path: Path) -> None:
         ("Read", "File does not exist.", None),
         ("Bash", "Output: Sibling tool call errored", None),
         ("Bash", "", None),
+        ("Bash", f"Permission to use Bash with command {'x' * 400} has been denied."[: facts.TEXT_START], "policy"),
+        ("Edit", f"Claude requested permissions to write to /{'x' * 400}, but"[: facts.TEXT_START], "policy"),
+        ("Bash", "It said: Permission to use Bash has been denied.", None),
+        ("Bash", "Permission for this action has been denied. Reason: …", "policy"),
+        ("mcp__x__y", "PreToolUse:mcp__x__y hook error: [check.sh]: no", "policy"),
+        ("Write", "PreToolUse:Write hook error: [check.sh]: no", "policy"),
+        ("Write", "PostToolUse:Write hook error: [check.sh]: no", None),
+        ("Bash", "Bash operation blocked by hook:\n- no", "policy"),
+        ("Bash", "The last operation blocked by hook", None),
+        ("Bash", "Hook PreToolUse:Bash denied this tool", "policy"),
+        ("Bash", "Hook PreToolUse: says no", "policy"),
+        ("Bash", "This command requires approval", "policy"),
+        ("mcp__x__y", "This command requires approval", None),
+        ("Bash", "<error>Command was aborted before completion</error>", "aborted"),
+        ("Bash", "out\n<error>Command was aborted before completion</error>", None),
+        ("AskUserQuestion", "User declined to answer questions", "denied"),
+        ("Bash", "User declined to answer questions", None),
+        ("mcp__x__y", 'MCP server "x" is not connected', "environment"),
+        ("mcp__x__y", "MCP error -32001: Request timed out", "environment"),
+        ("mcp__x__y", "MCP error -32602: Invalid arguments", None),
+        ("WebFetch", "Request failed with status code 503", "environment"),
+        ("WebFetch", "Request failed with status code 404", None),
+        ("Bash", "Request failed with status code 503", None),
+        ("WebSearch", "socket hang up", "environment"),
+        ("WebFetch", "Unable to verify if domain example.org is safe to fetch.", "environment"),
+        ("Agent", "API Error: 529 Overloaded", "provider_error"),
+        ("Task", "API Error: Connection error.", "provider_error"),
+        ("Agent", "It ended with API Error: 529", None),
+        ("Bash", "API Error: 529 Overloaded", None),
     ],
 )
 def test_an_excuse_stands_at_the_start_and_is_the_harness_s_own(tool: str, text: str, reason: str | None) -> None:
     """What a tool of another maker says of its surroundings excuses nobody."""
     assert classify(tool, facts.Failure("", text)) == reason
+
+
+@pytest.mark.parametrize(
+    ("tool", "text", "interrupted", "kind", "reason"),
+    [
+        ("Bash", "", True, "tool-unattributable", "aborted"),
+        ("Bash", "Exit code 137", True, "tool-unattributable", "aborted"),
+        ("Bash", "", False, "tool-success", None),
+        ("Bash", "", "true", "tool-success", None),
+        ("mcp__x__y", "", True, "tool-success", None),
+    ],
+)
+def test_a_command_that_was_interrupted_is_no_success(  # noqa: PLR0913, PLR0917 - a table
+    tmp_path: Path, tool: str, text: str, interrupted: object, kind: str, reason: str | None
+) -> None:
+    """Only the structured part of its result says so, and only that of the harness's own tool is believed."""
+    log = begun(1)
+    log.result(log.call(tool, {"command": "sleep 9"}), text, error=False, outcome={"interrupted": interrupted})
+    write(tmp_path, {main_file(log): log.data})
+    ingest(tmp_path / "home", tmp_path)
+    rows = [row for row in read_all_rows(tmp_path / "home") if row.kind.startswith(("tool-", "exit-"))]
+    assert [(row.kind, row.evidence.reason) for row in rows] == [(kind, reason)]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "reason", "observed"),
+    [
+        ("API Error: 529 Overloaded", True, "provider_error", []),
+        ("API Error: 529 Overloaded", False, "provider_error", []),
+        ("Agent type 'reviewer' not found.", True, None, ["spawn-failed"]),
+        ("All done; the API Error: is mended.", False, None, ["run-ended"]),
+    ],
+)
+def test_an_agent_that_its_provider_failed_is_no_failed_spawn(
+    tmp_path: Path, text: str, *, error: bool, reason: str | None, observed: list[str]
+) -> None:
+    """It neither ran to its end nor could it not start; who it was is known all the same."""
+    log = begun(1)
+    child = child_of(log, "a1", 2)
+    told = {"status": "completed", "agentId": "a1"}
+    call = log.spawn("reviewer", "Do it.")
+    log.later().result(call, text, error=error, **({} if error else {"outcome": told}))
+    write(tmp_path, {main_file(log): log.data, f"projects/{slug(CWD)}/agent-a1.jsonl": child.data})
+    ingest(tmp_path / "home", tmp_path)
+    rows = list(read_all_rows(tmp_path / "home"))
+    assert [row.kind for row in rows if row.kind in ("run-ended", "spawn-failed")] == observed
+    assert [row.evidence.reason for row in rows if row.evidence.tool == "Agent"] == [reason]
+    assert bool(trust_of(tmp_path / "home").get("reviewer")) is not error
 
 
 def test_coordination_tools_are_in_the_policy() -> None:

@@ -95,6 +95,7 @@ class Outcome(Struct):
     status: Any = None
     error: Any = None
     message: Any = None
+    interrupted: Any = None
     agent_id: Any = field(default=None, name="agentId")
     agent_type: Any = field(default=None, name="agentType")
     team_agent_id: Any = field(default=None, name="agent_id")

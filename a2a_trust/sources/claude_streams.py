@@ -242,7 +242,7 @@ class Reader:
         call = stream.calls.pop(name, None)
         event = event_of_call(name, where)
         structured = outcome if isinstance(outcome, lines.Outcome) else None
-        failure = failure_of(block, structured)
+        failure = failure_of(call.tool if call else "", block, structured)
         found: list[facts.AnyFact] = []
         code = exit_code(call.tool, failure) if call and failure else None
         if code is not None:
@@ -276,11 +276,11 @@ class Reader:
         stream: Stream,
     ) -> list[facts.AnyFact]:
         member = bool(call.team and call.name)
-        if outcome is None or failure is not None:
-            if failure is None or classify(call.tool, failure) is not None:
-                return []
+        if failure is not None and classify(call.tool, failure) is None:
             profile = self._spawned(call.kind, stream.cwd, member=member)
             return [facts.Spawned(where.seq, where.time, (), profile, failed=True, event=where.event)]
+        if outcome is None or (failure is not None and not lines.text(outcome.agent_id)):
+            return []
         status = lines.text(outcome.status)
         member = member or status == "teammate_spawned"
         kind = lines.text(outcome.agent_type) or lines.text(outcome.team_agent_type) or call.kind
@@ -298,7 +298,7 @@ class Reader:
         ]
         if agent and status == "async_launched":
             stream.launched[agent] = profile
-        if status == "completed":
+        if status == "completed" and failure is None:
             duration = outcome.duration if type(outcome.duration) is int and outcome.duration >= 0 else None
             found.append(facts.RunEnded(where.seq, where.time, profile, duration, event=where.event))
         return found
