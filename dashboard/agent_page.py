@@ -69,7 +69,8 @@ def _field(text: Text, label: str, value: str, what: Page, style: str = "") -> N
 
 def _head(text: Text, what: Page) -> None:
     signal, profile = what.signal, what.signal.profile
-    text.append(safe(signal.name if what.lens is Lens.FINGERPRINT else signal.key) + "\n", "bold")
+    name = signal.name if what.lens is Lens.FINGERPRINT else signal.key
+    text.append(safe(glyphs.named(name)) + "\n", "bold")
     if what.lens is Lens.FINGERPRINT:
         _field(text, "fingerprint", signal.key, what)
         where = "  ".join(
@@ -87,7 +88,7 @@ def _head(text: Text, what: Page) -> None:
         _field(text, "one", f"{what.lens} over all agent types", what)
     if not signal.scored and what.lens is Lens.FINGERPRINT:
         _field(text, "not scored", f"policy {what.policy.name} leaves out the role {profile.role}", what)
-    seen = f"{when(signal.first_seen)} to {when(signal.last_seen)} UTC ({glyphs.age(signal.last_seen, what.now)} ago)"
+    seen = f"{when(signal.first_seen)} to {when(signal.last_seen)} UTC ({glyphs.ago(signal.last_seen, what.now)})"
     _field(text, "seen", f"{seen}, {signal.stats.sessions} sessions", what)
     total = "not enough evidence" if signal.total is None else f"{signal.total:.4f}"
     _field(text, "total", total, what, "bold")

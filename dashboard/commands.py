@@ -222,17 +222,16 @@ def report(
     """Write all of it into one HTML file that needs no network."""
     from a2a_trust.dashboard import board as boards
     from a2a_trust.dashboard.report import Asked, make_report
+    from a2a_trust.dashboard.report_file import check_target, write_report
 
     place = home_of(home)
+    target = check_target(file, place)
     lens = Lens.FINGERPRINT if agent and by is None else by
     board = boards.load(place, lens)
     keys = [key for wanted in agent or [] for key in boards.keys_of(board, wanted)]
     asked = Asked(agents=keys, since=boards.parse_since(since, board.provenance.as_of) if since else 0)
     text = make_report(place, board, asked)
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--output {file}: {error.strerror or error}; give a file that can be written") from None
+    write_report(file, target, text)
     output().print(f"The report is in {safe(str(file))} ({size(len(text.encode()))}).")
 
 

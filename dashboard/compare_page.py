@@ -62,7 +62,7 @@ def page(signals: Sequence[Signal], lens: Lens, width: int, styles: Mapping[str,
 
 
 def _called(signal: Signal, lens: Lens) -> str:
-    return signal.name if lens is Lens.FINGERPRINT else signal.key
+    return glyphs.named(signal.name if lens is Lens.FINGERPRINT else signal.key)
 
 
 def _line(text: Text, state: DimensionSignal, room: int, styles: Mapping[str, str], *, scored: bool) -> None:

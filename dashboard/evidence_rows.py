@@ -90,7 +90,7 @@ def draw(row: Row, width: int) -> list[Sequence[Piece]]:
     time = when(row.time, exact=True)
     cells: list[Sequence[Piece]] = [
         [(time[:19] if wide else time[5:19], "faint")],
-        [(row.subject_name or "–", "strong" if moved else "")],
+        [(glyphs.named(row.subject_name) if row.subject_name else "–", "strong" if moved else "")],
         [(row.kind, style)],
         [((row.dim or "–") if wide else (row.dim or "–")[:4], "" if row.dim else "faint")],
         [_step(row, wide=wide)],

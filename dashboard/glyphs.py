@@ -22,9 +22,17 @@ _TRACK = "·"
 _LOW_FILL = "░"
 _LEAST_SPAN = 0.2
 _THOUSAND = 1000
-_MINUTE_MS, _HOUR_MS, _DAY_MS = 60_000, 3_600_000, 86_400_000
+_SECOND_MS, _MINUTE_MS, _HOUR_MS, _DAY_MS = 1000, 60_000, 3_600_000, 86_400_000
 _DAYS_SHOWN = 100
 LOW = "low"
+BLANK = "(blank)"
+_INVISIBLE = frozenset("\u115f\u1160\u200c\u200d\u2800\u3164\uffa0")
+"""Characters that are no spaces, and that are not shown as their codes, but leave nothing to see."""
+
+
+def named(name: str) -> str:
+    """Return a name, or what to show in place of one that nobody could see or click."""
+    return name if any(not char.isspace() and char not in _INVISIBLE for char in name) else BLANK
 
 
 def fit(text: str, width: int, *, right: bool = False) -> str:
@@ -104,12 +112,24 @@ def signed(delta: float) -> str:
 
 
 def age(then_ms: int, now_ms: int) -> str:
-    """Return how long ago something was, in at most four characters; `–` where that is not known."""
+    """Return how long ago something was, in at most four characters; `in 10h` ahead of the clock, `–` if unknown."""
     if then_ms <= 0:
         return "–"
-    passed = max(0, now_ms - then_ms)
+    if then_ms - now_ms >= _SECOND_MS:
+        # A clock that was wrong: what it wrote must not look as if it were of this moment.
+        return f"in {_span(then_ms - now_ms)}"
+    return _span(max(0, now_ms - then_ms))
+
+
+def ago(then_ms: int, now_ms: int) -> str:
+    """Return an age as it is said: `5m ago`, but `in 10h` and `–`."""
+    said = age(then_ms, now_ms)
+    return f"{said} ago" if 0 < then_ms < now_ms + _SECOND_MS else said
+
+
+def _span(passed: int) -> str:
     if passed < _MINUTE_MS:
-        return f"{passed // 1000}s"
+        return f"{passed // _SECOND_MS}s"
     if passed < _HOUR_MS:
         return f"{passed // _MINUTE_MS}m"
     if passed < 2 * _DAY_MS:

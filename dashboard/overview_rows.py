@@ -99,14 +99,14 @@ def draw(signal: Signal, line: int, look: Look, spark: int) -> list[Sequence[Pie
     if look.size == "widest":
         cells.append([_spark(signal, look, spark)] if line == 0 else [])
         if line == 0:
-            cells.append([(glyphs.age(signal.last_seen, look.now) + " ago", "")])
+            cells.append([(glyphs.ago(signal.last_seen, look.now), "")])
         else:
             cells.append([(when(signal.last_seen)[5:], "faint")])
     return cells
 
 
 def _name(signal: Signal, look: Look) -> list[Piece]:
-    name = signal.name if look.lens is Lens.FINGERPRINT else signal.key
+    name = glyphs.named(signal.name if look.lens is Lens.FINGERPRINT else signal.key)
     if unattributable_share(signal) >= MUCH_UNATTRIBUTABLE:
         return [(f"{UNATTRIBUTABLE_MARK} ", "note"), (name, "strong")]
     return [(name, "strong")]
@@ -174,4 +174,4 @@ def _under_total(signal: Signal, look: Look) -> list[Sequence[Piece]]:
     if look.size == "widest":
         return [[], []]
     text, style = _spark(signal, look, 6)
-    return [[(text, style)], [(f"{glyphs.age(signal.last_seen, look.now)} ago", "faint")]]
+    return [[(text, style)], [(glyphs.ago(signal.last_seen, look.now), "faint")]]

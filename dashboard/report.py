@@ -126,7 +126,9 @@ def make_report(home: Path, board: Board, asked: Asked) -> str:
     folder = files("a2a_trust.dashboard") / "templates"
     script = (folder / "report.js").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(clean=_shown, when=when, percent=percent, number=glyphs.number, rate=glyphs.rate)
+    environment.filters.update(
+        clean=_shown, named=glyphs.named, when=when, percent=percent, number=glyphs.number, rate=glyphs.rate
+    )
     template = environment.from_string((folder / "report.html.j2").read_text(encoding="utf-8"))
     return template.render(
         agents=agents,
@@ -163,7 +165,7 @@ def _agent(board: Board, signal: Signal, anchor: str, asked: Asked, around: _Aro
     return AgentPart(
         anchor=anchor,
         signal=signal,
-        name=_shown(signal.name if by_type else signal.key),
+        name=_shown(glyphs.named(signal.name if by_type else signal.key)),
         kind=_shown(f"{profile.role} {where}".strip()) if by_type else "",
         dims=[_dimension(signal, dim, courses[dim], span, asked.points) for dim in DIMENSIONS],
         spark=Markup(svg.spark(total_course(signal, policy), asked.points // 2)),  # noqa: S704 - numbers only

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from a2a_trust.dashboard.explanation import locate, why
+from a2a_trust.dashboard.glyphs import named
 from msgspec import Struct
 from rich.text import Text
 
@@ -89,7 +90,7 @@ def page(placed: Placement, place: RowPlace | None, styles: Mapping[str, str]) -
 def _fields(row: Row) -> list[tuple[str, str]]:
     fields = [
         ("time", f"{when(row.time, exact=True)} UTC"),
-        ("agent", safe(row.subject_name or "–")),
+        ("agent", safe(named(row.subject_name)) if row.subject_name else "–"),
         ("fingerprint", row.subject or "–"),
         ("dimension", row.dim or "none: an observation, it moves no score"),
     ]

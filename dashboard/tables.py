@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from a2a_trust.dashboard import glyphs
 from rich.table import Table
 from rich.text import Text
 
@@ -61,10 +62,10 @@ def agents_table(signals: Sequence[Signal], lens: Lens, width: int) -> Table:
 
 def _name_cell(signal: Signal, lens: Lens) -> Text:
     if lens is not Lens.FINGERPRINT:
-        return Text(safe(signal.key))
+        return Text(safe(glyphs.named(signal.key)))
     profile = signal.profile
     kind = "/".join(part for part in (safe(profile.provider, 12), safe(profile.context, 8)) if part)
-    return Text.assemble(safe(signal.name), ("\n" + f"{profile.role} {kind}".strip(), "dim"))
+    return Text.assemble(safe(glyphs.named(signal.name)), ("\n" + f"{profile.role} {kind}".strip(), "dim"))
 
 
 def _dimension_cell(dimension: DimensionSignal, *, scored: bool) -> Text:
@@ -99,7 +100,7 @@ def legend(policy: Policy) -> str:
 def print_agent(console: Console, signal: Signal, namesakes: Sequence[Signal], policy: Policy) -> None:
     """Print one agent: who it is, its numbers, what was not blamed on it, and its newest evidence."""
     profile = signal.profile
-    console.print(Text(safe(signal.name), "bold"))
+    console.print(Text(safe(glyphs.named(signal.name)), "bold"))
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim")
     table.add_column(overflow="fold")
@@ -172,7 +173,7 @@ def _print_history(console: Console, signal: Signal, shown: int = 10) -> None:
 
 def print_explanation(console: Console, explanation: Explanation, limit: int) -> None:
     """Print the steps behind each value, the newest `limit` of each dimension; 0 for all."""
-    console.print(Text(f"{safe(explanation.name)} {explanation.fingerprint[:12]}", "bold"))
+    console.print(Text(f"{safe(glyphs.named(explanation.name))} {explanation.fingerprint[:12]}", "bold"))
     for amended in explanation.amended:
         why = f": {safe(amended.why)}" if amended.why else ""
         console.print(f"amended {when(amended.time, exact=True)}: {safe(amended.what)}, {amended.rows} rows{why}")

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 from a2a_trust.dashboard import board as boards
-from a2a_trust.dashboard import overview_rows, row_page
+from a2a_trust.dashboard import glyphs, overview_rows, row_page
 from a2a_trust.dashboard.app import POLL_SECONDS, TrustApp, theme_for
-from a2a_trust.dashboard.board import Order, SortKey
+from a2a_trust.dashboard.board import Health, Order, SortKey
 from a2a_trust.dashboard.row_page import RowPlace
+from a2a_trust.dashboard.screens.base import health_text
 from a2a_trust.dashboard.screens.overview import OverviewScreen
 from a2a_trust.dashboard.trends import Window
 from boards import (
@@ -497,6 +498,73 @@ def test_a_broken_chain_is_told(tmp_path: Path) -> None:
     lines[100] = lines[100].replace(b"tool", b"fool", 1)
     audit.write_bytes(b"\n".join(lines))
     assert "BROKEN" in "\n".join(shown(home, size=(200, 60)))
+
+
+def health_of_three(chain: str, width: int, grown: int = 0) -> str:
+    """The health line over three sources."""
+    health = Health(
+        sessions={"claude-code": 120, "dsh": 44, "openhands": 19},
+        ingested=NOW - 300_000,
+        rows=1_234_567,
+        head="4649e0f" + "0" * 57,
+        newest=NOW + 36_000_000,
+        behind=0,
+    )
+    return health_text(health, grown, chain, NOW, width).plain
+
+
+def test_the_health_line_fits_where_there_are_three_sources() -> None:
+    """At 80 columns the sources are counted together, and the chain is still in the line."""
+    line = health_of_three("ok", 78)
+    assert line.startswith("● up to date · 183 logs · ")
+    assert line.endswith("newest in 10h · 1234567 rows · 4649e0f chain ok")
+    assert len(line) <= 78
+    assert "claude-code 120, dsh 44, openhands 19 session logs" in health_of_three("ok", 198)
+
+
+@pytest.mark.parametrize("width", [40, 78, 118, 198])
+@pytest.mark.parametrize("grown", [0, 12])
+def test_a_broken_chain_comes_first(width: int, grown: int) -> None:
+    """At any width a broken chain begins the line, with the head of the log and no mark of soundness."""
+    line = health_of_three("BROKEN: row 100 does not name the row before it, but another one", width, grown)
+    assert line.startswith("! chain BROKEN · ")
+    assert "head 4649e0f" in line
+    assert "●" not in line
+    assert "up to date" not in line
+    assert len(line) <= max(width, 60 if grown else 0)
+    assert ("row 100" in line) == (width > 40)
+
+
+def test_a_broken_chain_is_told_at_80_columns(tmp_path: Path) -> None:
+    """The smallest screen begins with it too."""
+    home = tmp_path / "home"
+    demo_home(home)
+    audit = home / "audit.jsonl"
+    audit.write_bytes(audit.read_bytes().replace(b"tool", b"fool", 1))
+    assert shown(home)[0].strip().startswith("! chain BROKEN")
+
+
+def test_times_ahead_of_the_clock_are_told() -> None:
+    """An event of a clock that was wrong is neither of this moment nor past."""
+    assert glyphs.age(NOW + 36_000_000, NOW) == "in 10h"
+    assert glyphs.ago(NOW + 36_000_000, NOW) == "in 10h"
+    assert glyphs.ago(NOW - 36_000_000, NOW) == "10h ago"
+    assert glyphs.ago(NOW + 1, NOW) == "0s ago"
+    assert glyphs.ago(0, NOW) == "–"
+
+
+@pytest.mark.parametrize("name", ["", "   ", "\u3000", "\u2800\u200d"])
+def test_a_blank_name_is_shown(name: str) -> None:
+    """What cannot be seen is named; a name with a space in it is left alone."""
+    assert glyphs.named(name) == "(blank)"
+    assert glyphs.named(f"a{name}b") == f"a{name}b"
+
+
+def test_a_blank_name_is_in_the_list(tmp_path: Path) -> None:
+    """An agent without a visible name has a cell that says so, on each screen."""
+    record(tmp_path, agent_rows(Profile(name="   "), "+" * 9))
+    for presses in ((), ("enter",), ("e",)):
+        assert "(blank)" in "\n".join(shown(tmp_path, *presses))
 
 
 def test_a_home_that_vanishes_leaves_what_was_read(tmp_path: Path) -> None:

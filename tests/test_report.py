@@ -8,12 +8,24 @@ from pathlib import Path
 import pytest
 from a2a_trust.dashboard import board as boards
 from a2a_trust.dashboard.report import Asked, make_report
-from boards import HOSTILE, NOW, demo_home, hostile_home, many_home, msgspec_safe, shared_home, shown
+from boards import (
+    HOSTILE,
+    NOW,
+    agent_rows,
+    demo_home,
+    hostile_home,
+    many_home,
+    msgspec_safe,
+    record,
+    shared_home,
+    shown,
+)
 from typer.testing import CliRunner
 
 from a2a_trust.cli import app
+from a2a_trust.errors import UsageError
 from a2a_trust.lenses import Lens
-from a2a_trust.model import DIMENSIONS
+from a2a_trust.model import DIMENSIONS, Profile
 from a2a_trust.text import safe, when
 
 MOST_BYTES = 5_000_000
@@ -191,6 +203,55 @@ def test_a_wrong_option_is_told_in_words(
     home, _ = shared
     done = CliRunner().invoke(app, ["report", "-o", str(tmp_path / "r.html"), "--home", str(home), *arguments])
     assert message in str(done.exception)
+
+
+def refused(home: Path, file: Path) -> str:
+    """Why a report is not written to a file."""
+    done = CliRunner().invoke(app, ["report", "-o", str(file), "--home", str(home)])
+    assert isinstance(done.exception, UsageError)
+    return str(done.exception)
+
+
+@pytest.mark.parametrize("name", ["audit.jsonl", "new.html", "folder/new.html"])
+def test_a_report_is_not_written_into_the_home(tmp_path: Path, name: str) -> None:
+    """Neither the ledger nor anything beside it is a place for a report, by no way there."""
+    home, link = tmp_path / "home", tmp_path / "link"
+    demo_home(home)
+    link.symlink_to(home)
+    before = {path: path.read_bytes() for path in home.iterdir()}
+    assert "in the home" in refused(home, home / name)
+    assert "in the home" in refused(home, link / name)
+    assert "in the home" in refused(link, home / name)
+    assert {path: path.read_bytes() for path in home.iterdir()} == before
+
+
+def test_a_report_replaces_only_a_report(tmp_path: Path) -> None:
+    """A file of somebody's stays as it is, an earlier report is written anew, and nothing is left beside it."""
+    home, folder = tmp_path / "home", tmp_path / "folder"
+    demo_home(home)
+    folder.mkdir()
+    file, report = folder / "thesis.html", folder / "trust.html"
+    file.write_text("<!doctype html>\n<title>Thesis</title>", encoding="utf-8")
+    assert "no report" in refused(home, file)
+    assert "not a regular file" in refused(home, folder)
+    command("report", "-o", report, "--home", home)
+    whole = report.read_bytes()
+    report.write_bytes(whole[:2000])
+    report.chmod(0o600)
+    command("report", "-o", report, "--home", home)
+    assert report.read_bytes() == whole
+    assert report.stat().st_mode & 0o777 == 0o600
+    assert file.read_text(encoding="utf-8").endswith("Thesis</title>")
+    assert sorted(folder.iterdir()) == [file, report]
+
+
+def test_a_blank_name_can_be_seen(tmp_path: Path) -> None:
+    """An agent whose name is only spaces has a link to click, and a cell that says so."""
+    record(tmp_path, agent_rows(Profile(name="   "), "+" * 9))
+    page = Page(page_of(tmp_path, Lens.FINGERPRINT))
+    assert page.texts.count("(blank)") >= 3
+    assert not [text for text in page.texts if text and set(text) == {" "} and len(text) == 3]
+    assert "(blank)" in command("show", "--by", "fingerprint", "--home", tmp_path)
 
 
 def test_a_thousand_agents_make_a_small_file(tmp_path: Path) -> None:

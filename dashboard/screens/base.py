@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from a2a_trust.dashboard import glyphs
+from rich.cells import cell_len
 from rich.text import Text
 from textual.screen import Screen
 from textual.widgets import Footer, Static
+
+from a2a_trust.text import safe
 
 if TYPE_CHECKING:
     from a2a_trust.dashboard.app import TrustApp
@@ -16,6 +19,10 @@ if TYPE_CHECKING:
 
 _HEAD_SHOWN = 7
 _WIDE = 120
+_BAD_CHAINS = ("BROKEN", "not readable")
+_HEAD_ROOM = len(" · ") * 2 + len("head ") + _HEAD_SHOWN
+_LEAST_FAULT = 10
+"""Cells below which the beginning of a fault tells nothing."""
 
 
 class HealthLine(Static):
@@ -32,26 +39,62 @@ class HealthLine(Static):
 
 
 def health_text(health: Health, grown: int, chain: str, now: int, width: int) -> Text:
-    """Return the health line for a width."""
+    """Return the health line for a width: what is wrong comes first, what fits least is left out."""
     wide = width >= _WIDE
+    lead = _lead(grown, chain, wide=wide)
+    parts = {"fault": _fault(chain, width - cell_len(lead))} | _parts(health, chain, now, wide=wide)
+    for name, shorter in _shortenings(health):
+        if cell_len(_joined(lead, parts)) <= width:
+            break
+        parts[name] = shorter
     text = Text(no_wrap=True, overflow="ellipsis")
+    return text.append(lead, "bold").append(_joined("", parts))
+
+
+def _is_bad(chain: str) -> bool:
+    return chain.startswith(_BAD_CHAINS)
+
+
+def _lead(grown: int, chain: str, *, wide: bool) -> str:
+    """Return the mark and what it stands for."""
+    logs = f"{grown} log{'s' if grown > 1 else ''} grew" + (" since: run a2a-trust backfill" if wide else "")
+    if _is_bad(chain):
+        return f"! chain {chain.partition(':')[0]}" + (f" · {logs}" if grown else "")
     if grown:
-        text.append(
-            f"! {grown} log{'s' if grown > 1 else ''} grew" + (" since: run a2a-trust backfill" if wide else ""), "bold"
-        )
-    else:
-        text.append("● " + ("up to date with its logs" if wide else "up to date"), "bold")
+        return f"! {logs}"
+    return "● " + ("up to date with its logs" if wide else "up to date")
+
+
+def _fault(chain: str, room: int) -> str:
+    """Return what is wrong with the chain, cut to the room beside the head; nothing where that is too little."""
+    room -= _HEAD_ROOM
+    return safe(chain.partition(": ")[2], room) if _is_bad(chain) and room >= _LEAST_FAULT else ""
+
+
+def _parts(health: Health, chain: str, now: int, *, wide: bool) -> dict[str, str]:
+    """Return what follows, by what it tells, in the order in which it is shown."""
+    head, bad = health.head[:_HEAD_SHOWN], _is_bad(chain)
     logs = ", ".join(f"{name} {count}" for name, count in health.sessions.items())
-    parts = [
-        f"{logs}{' session logs' if wide else ''}" if logs else "",
-        f"{'last ingest' if wide else 'ingest'} {glyphs.age(health.ingested, now)}{' ago' if wide else ''}",
-        f"newest {'event ' if wide else ''}{glyphs.age(health.newest, now)}{' ago' if wide else ''}",
-        f"{health.rows} rows",
-        f"head {health.head[:_HEAD_SHOWN]}, chain {chain}" if wide else f"{health.head[:_HEAD_SHOWN]} chain {chain}",
-        f"{glyphs.count(health.behind)} bytes not shown yet" if health.behind else "",
-    ]
-    text.append("".join(f" · {part}" for part in parts if part))
-    return text
+    age = glyphs.ago if wide else glyphs.age
+    return {
+        "sources": f"{logs}{' session logs' if wide else ''}" if logs else "",
+        "ingest": f"{'last ingest' if wide else 'ingest'} {age(health.ingested, now)}",
+        "newest": f"newest {'event ' if wide else ''}{age(health.newest, now)}",
+        "rows": f"{health.rows} rows",
+        "head": f"head {head}" if bad else f"head {head}, chain {chain}" if wide else f"{head} chain {chain}",
+        "behind": f"{glyphs.count(health.behind)} bytes not shown yet" if health.behind else "",
+    }
+
+
+def _shortenings(health: Health) -> list[tuple[str, str]]:
+    """Return what to say in fewer words, or not at all, where there is no room: the least needed first."""
+    logs = sum(health.sessions.values())
+    total = f"{logs} log{'' if logs == 1 else 's'}" if health.sessions else ""
+    return [("sources", total), *((name, "") for name in ("ingest", "rows", "sources", "newest", "behind", "fault"))]
+
+
+def _joined(lead: str, parts: dict[str, str]) -> str:
+    return lead + "".join(f" · {part}" for part in parts.values() if part)
 
 
 class TrustScreen(Screen[None]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from a2a_trust.dashboard import evidence_rows
+from a2a_trust.dashboard import evidence_rows, glyphs
 from a2a_trust.dashboard.grid import Grid
 from a2a_trust.dashboard.screens.base import TrustScreen
 from a2a_trust.dashboard.screens.row import RowScreen
@@ -176,7 +176,7 @@ class EvidenceScreen(TrustScreen):
 
     def _told(self) -> str:
         whole = self._start == 0
-        whose = f" of {safe(self._subject_name, 30)} {self.subject[:12]}" if self.subject else ""
+        whose = f" of {safe(glyphs.named(self._subject_name), 30)} {self.subject[:12]}" if self.subject else ""
         parts = [
             f"{len(self._shown)} of the newest {len(self._rows)} rows{whose}" + (" (all there are)" if whole else "")
         ]
