@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from a2a_trust.console import HomeOption, home_of, output
+from a2a_trust.console import HomeOption, home_of, note, output
 from a2a_trust.errors import NoLedgerError, UsageError
 from a2a_trust.model import DIMENSIONS, Dimension
 from a2a_trust.signals import TrustSignals
@@ -43,10 +43,6 @@ def _store(home: Path | None) -> Iterator[TrustStore]:
         raise NoLedgerError(f"{place}: nothing is recorded here yet; run: a2a-trust backfill")
     with TrustStore(place) as store:
         yield store
-
-
-def _fingerprint(home: Path | None, agent: str) -> str:
-    return TrustSignals(home_of(home)).for_agent(agent).key
 
 
 @amend_app.command(
@@ -85,7 +81,7 @@ def feedback(
     """Rate an agent, from 1 to 5 in any dimension."""
     stated = zip(DIMENSIONS, (competence, reliability, communication, integrity), strict=True)
     ratings = {dim: rating for dim, rating in stated if rating is not None}
-    fingerprint = _fingerprint(home, agent)
+    fingerprint = TrustSignals(home_of(home)).for_agent(agent, note).key
     given = amend.Feedback(ratings=ratings, comment=comment, observer=observer, session=session)
     with _store(home) as store:
         amend.feedback(store, fingerprint, given, now_ms())
@@ -102,8 +98,9 @@ def reset(
     home: HomeOption = None,
 ) -> None:
     """Let an agent begin anew: what is older moves no score any more, statistics stay."""
-    fingerprint = _fingerprint(home, agent)
     with _store(home) as store:
+        # Of an agent that is folded under another, only its own rows: a reset cannot be taken back.
+        fingerprint = amend.find_agent(store, agent)
         amend.reset(store, fingerprint, dimension, why, now_ms())
     output().print(f"{safe(agent)} begins anew in {dimension or 'all dimensions'}")
 
@@ -117,9 +114,9 @@ def alias(
 ) -> None:
     """Say that two agent types are one: B becomes the fold of both."""
     with _store(home) as store:
-        aliases = store.amendments.aliases
-    first = next((key for key in aliases if undo and key.startswith(one)), None) or _fingerprint(home, one)
-    second = _fingerprint(home, other)
-    with _store(home) as store:
+        if undo:
+            first, second = amend.find_alias(store, one, other)
+        else:
+            first, second = amend.find_agent(store, one), amend.find_agent(store, other)
         amend.alias(store, first, second, now_ms(), undo=undo)
     output().print(f"{first[:12]} is {'no longer ' if undo else ''}folded under {second[:12]}")

@@ -213,8 +213,10 @@ def verify_home(home: Path, pin: Path | None, write_pin: Path | None, *, as_json
 
 def _print_verification(found: Verification, write_pin: Path | None) -> None:
     console = output()
-    held = f", held against {', '.join(found.checked)}" if found.checked else ""
+    held = f", held against {', '.join(found.checked) or 'nothing'}"
     console.print(f"{found.rows} rows, {found.bytes} bytes, head {found.head[:16]}{held}")
+    if not found.checked:
+        console.print("There is neither a ledger nor a pin: that rows are missing at the end could not be seen.")
     if found.torn_bytes:
         console.print(f"{found.torn_bytes} bytes behind them were never acknowledged; the next writer sets them aside")
     for defect in found.defects:
@@ -223,6 +225,7 @@ def _print_verification(found: Verification, write_pin: Path | None) -> None:
     if found.defect_count > len(found.defects):
         console.print(f"… and {found.defect_count - len(found.defects)} more")
     if not found.defects:
-        console.print("Every row links to the one before it and does what the rows above it give; the views agree.")
+        agree = "; the views agree" if found.checked else ""
+        console.print(f"Every row links to the one before it and does what the rows above it give{agree}.")
         if write_pin is not None:
             console.print(f"pin written to {safe(str(write_pin))}: keep it where whoever writes this home cannot")

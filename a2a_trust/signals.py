@@ -28,7 +28,7 @@ from a2a_trust.store.reader import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from pathlib import Path
 
     from a2a_trust.amendments import Amendments
@@ -209,8 +209,10 @@ class TrustSignals:
         """Return the shares of the evidence on recurring fingerprints, and on recurring names."""
         return recurring_shares(self._agents)
 
-    def for_agent(self, wanted: Profile | str) -> Signal:
+    def for_agent(self, wanted: Profile | str, note: Callable[[str], None] = lambda _: None) -> Signal:
         """Return the one agent type with a profile, a fingerprint, a prefix of one, or a name.
+
+        One that is folded under another is answered with that one, which `note` is told.
 
         Raises `UnknownAgentError` where none, or more than one, answers to it; the message lists the candidates.
         """
@@ -218,19 +220,47 @@ class TrustSignals:
             wanted = wanted.fingerprint
         if wanted in self._agents:
             return self._signal(wanted, self._agents[wanted])
-        found = [key for key, record in self._agents.items() if record.profile.name == wanted]
-        if not found and len(wanted) >= PREFIX_LENGTH:
-            found = [key for key in self._agents if key.startswith(wanted.lower())]
+        found = self._answering(wanted)
         if not found:
             names = [record.profile.name for record in self._agents.values()]
             close = [name for name in names if wanted.lower() in name.lower()]
             hint = f"; did you mean {', '.join(sorted(set(close))[:5])}?" if close else "; see: a2a-trust show"
             prefix = f"of at least {PREFIX_LENGTH} characters" if len(wanted) < PREFIX_LENGTH else "of a fingerprint"
             raise UnknownAgentError(f"no agent is named {wanted!r}, and it is no start {prefix}{hint}")
-        if len(found) > 1:
-            candidates = "; ".join(self._candidate(key) for key in sorted(found)[:10])
+        if len(set(found.values())) > 1:
+            candidates = "; ".join(self._candidate(key, to) for key, to in sorted(found.items())[:10])
             raise UnknownAgentError(f"{len(found)} agents answer to {wanted!r}, give a fingerprint: {candidates}")
-        return self._signal(found[0], self._agents[found[0]])
+        key, subject = next(iter(found.items()))
+        if key != subject:
+            note(
+                f"{wanted} is folded under {self._agents[subject].profile.name} ({subject[:12]}), which is meant here."
+            )
+        return self._signal(subject, self._agents[subject])
+
+    def _answering(self, wanted: str) -> dict[str, str]:
+        """Return the fingerprints that have a name, else those that begin so, each with the agent that it is."""
+        found = {key: key for key, record in self._agents.items() if record.profile.name == wanted}
+        if found or not wanted:
+            return found
+        # Who is folded under whom stands in the audit log alone, which takes time: most agents are found without.
+        folded = self._folded()
+        found = {key: to for key, (to, name) in folded.items() if wanted in (key, name)}
+        if not found and len(wanted) >= PREFIX_LENGTH:
+            every = {key: key for key in self._agents} | {key: to for key, (to, _) in folded.items()}
+            found = {key: to for key, to in every.items() if key.startswith(wanted.lower())}
+        return found
+
+    def _folded(self) -> dict[str, tuple[str, str]]:
+        """Return the agents that are folded under others: under whom, and their own names."""
+        if self._frozen is not None:
+            return {}
+        amendments = read_amendments(self._home)
+        found = {key: amendments.subject(key) for key in sorted(amendments.aliases)}
+        return {key: (to, self._name_in_rows(key)) for key, to in found.items() if to in self._agents}
+
+    def _name_in_rows(self, fingerprint: str) -> str:
+        rows = read_rows_of(self._home, fingerprint)
+        return next((row.subject_name for row in rows if row.subject == fingerprint and row.subject_name), "")
 
     def namesakes(self, signal: Signal) -> list[Signal]:
         """Return the agent types that share a name with another fingerprint."""
@@ -259,7 +289,9 @@ class TrustSignals:
         """Yield what people said about rows after the fact, in the order of the file."""
         return read_amendment_rows(self._home)
 
-    def _candidate(self, key: str) -> str:
+    def _candidate(self, key: str, subject: str) -> str:
+        if key != subject:
+            return f"{key[:12]} (folded under {subject[:12]})"
         profile = self._agents[key].profile
         return f"{key[:12]} ({profile.role} {profile.provider or '-'}/{profile.context or '-'})"
 

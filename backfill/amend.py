@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,10 +18,13 @@ from a2a_trust.text import safe
 if TYPE_CHECKING:
     from a2a_trust.backfill.anew import Judgement
 
+    from a2a_trust.model import Row
     from a2a_trust.store import TrustStore
     from a2a_trust.store.adopt import Adoption
 
 SHOWN = 20
+_REPEATED = re.compile(r"#[0-9]+\Z", re.ASCII)
+"""How `read_store` tells rows about the same event apart."""
 
 
 class Adopted(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -83,6 +88,8 @@ def adopt(
         )
     for text in done.unreadable[:SHOWN]:
         console.print(f"skipped       {safe(text)}")
+    if len(done.unreadable) > SHOWN:
+        console.print(f"  … and {len(done.unreadable) - SHOWN} more with --json")
     if done.differences:
         console.print("The plugin and the logs differ (plugin → here):")
         _print_judgements(done.differences)
@@ -96,20 +103,36 @@ def _adopt(store: TrustStore, folder: Path, logs: list[Path], *, keep_judgements
 
     whole = read_store(folder)
     evidence = 0
+    read_instead: list[str] = []
     if not keep_judgements:
-        evidence = run(store, load_sources(["dsh"]), Options(paths=logs), os.environ).evidence
-    # What our own reading has recorded is not recorded a second time, whoever judged it.
-    read_instead = [session for session in whole.sessions if store.cache.known([session])]
+        before = store.ledger.audit.rows
+        run(store, load_sources(["dsh"]), Options(paths=logs), os.environ)
+        read_instead = [session for session in whole.sessions if store.cache.log(session) is not None]
+        evidence = _new_evidence(store, before, set(read_instead))
     adoption = read_store(folder, read_instead)
-    commit = store.commit(adoption.rows)
+    rows = _not_ours(store, adoption.rows)
+    commit = store.commit(rows)
     return Adopted(
-        adopted=len(adoption.rows) - commit.known,
-        known=commit.known,
+        adopted=len(rows) - commit.known,
+        known=len(adoption.rows) - len(rows) + commit.known,
         read_instead=read_instead,
         evidence_from_logs=evidence,
         unreadable=adoption.unreadable,
         differences=_differences(store, whole, set(read_instead)),
     )
+
+
+def _new_evidence(store: TrustStore, before: int, sessions: set[str]) -> int:
+    """Count the evidence that reading gave in the given sessions; other logs at the same place are not meant."""
+    return sum(row.quality is not None and row.session in sessions for row in islice(store.rows(), before, None))
+
+
+def _not_ours(store: TrustStore, rows: list[Row]) -> list[Row]:
+    """Return the rows about events of which our own reading has recorded nothing, whoever judged them."""
+    from a2a_trust.store.store import adopted_id
+
+    ours = {adopted_id(row) for row in store.rows()} - {""}
+    return [row for row in rows if row.id not in ours and _REPEATED.sub("", row.id) not in ours]
 
 
 def _differences(store: TrustStore, whole: Adoption, sessions: set[str]) -> list[Judgement]:

@@ -18,6 +18,7 @@ from msgspec import Struct
 from a2a_trust.amendments import WITHDRAWN
 from a2a_trust.model import ROW_VERSION, Details, Row
 from a2a_trust.sources.base import LogFile
+from a2a_trust.store.store import adopted_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -43,6 +44,7 @@ def judge_anew(store: TrustStore) -> list[Judgement]:
     rows, settled = read_anew(store, entries)
     sessions = {session for entry in entries for session in _sessions_in(entry)}
     recorded = _recorded(store, sessions)
+    adopted = store.cache.adopted(map(adopted_id, rows.values()))
     out: list[Row] = []
     judgements: list[Judgement] = []
     for row_id in sorted(rows.keys() | recorded.keys()):
@@ -54,7 +56,13 @@ def judge_anew(store: TrustStore) -> list[Judgement]:
             continue
         if old is None and new is not None and new.session not in sessions:
             continue
-        out += _superseding(old, new)
+        # An event that was adopted keeps the judgement that it was given: it is history.
+        if new is not None and adopted_id(new) in adopted:
+            continue
+        written = _superseding(old, new)
+        if not _unknown(store, written):
+            continue
+        out += written
         shown = new or old
         judgements.append(
             Judgement(
@@ -66,6 +74,11 @@ def judge_anew(store: TrustStore) -> list[Judgement]:
         )
     store.commit(out)
     return judgements
+
+
+def _unknown(store: TrustStore, rows: list[Row]) -> bool:
+    """Tell whether a commit would write any of the rows."""
+    return any(row.id not in store.cache.known([row.scope]) for row in rows)
 
 
 def read_anew(store: TrustStore, entries: Iterable[LogEntry]) -> tuple[dict[str, Row], set[str]]:

@@ -78,7 +78,8 @@ def discover(places: Sequence[tuple[Source, Path]], cache: Cache, exclude: Seque
 
 
 def _excluded(path: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatch.fnmatch(path, pattern) or fnmatch.fnmatch(path, f"*/{pattern}/*") for pattern in patterns)
+    shapes = ("{}", "*/{}", "*/{}/*")
+    return any(fnmatch.fnmatch(path, shape.format(pattern)) for pattern in patterns for shape in shapes)
 
 
 def _readable(source: Source, candidates: Sequence[LogFile], cache: Cache, skips: Skips) -> FoundLog | None:

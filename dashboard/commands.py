@@ -126,7 +126,10 @@ def _show(
         _show_agent(signals, agent, by, as_json=as_json)
         return
     if not signals.agents():
-        raise NoLedgerError(f"{signals.provenance.home}: no agent is recorded here yet; run: a2a-trust backfill")
+        raise NoLedgerError(
+            f"{signals.provenance.home}: no agent is recorded here yet; run: a2a-trust backfill, which also says "
+            "what still waits"
+        )
     lens = by or signals.default_lens()
     found = signals.by(lens, source)
     if source is not None and not found:

@@ -96,7 +96,8 @@ def explain(signals: TrustSignals, signal: Signal, wanted: str | None, home: Pat
     if wanted is not None:
         dims = tuple(dim for dim in DIMENSIONS if dim.startswith(wanted.lower()))
         if len(dims) != 1:
-            raise UsageError(f"{wanted!r} is no dimension; there are {', '.join(DIMENSIONS)}")
+            what = "is more than one dimension" if dims else "is no dimension"
+            raise UsageError(f"{wanted!r} {what}; there are {', '.join(dims or DIMENSIONS)}")
     rows, said = list(signals.rows_of(signal.key)), list(signals.amendment_rows())
     amendments = Amendments(said)
     folded = [(row, quality) for row, quality in resolve(rows, signals.policy, amendments) if quality is not None]

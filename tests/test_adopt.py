@@ -14,12 +14,12 @@ from homes import FIXTURES, agents_of, ingest, rows_of
 from typer.testing import CliRunner
 
 from a2a_trust import cli
-from a2a_trust.errors import UsageError
+from a2a_trust.errors import HomeError, UsageError
 from a2a_trust.policy import BUILT_IN
 from a2a_trust.store import TrustStore, audit, read_ledger
 from a2a_trust.store.adopt import ORIGIN, read_store
 from a2a_trust.store.reader import AUDIT
-from a2a_trust.store.snapshot import LEDGER
+from a2a_trust.store.snapshot import BACKUP, LEDGER
 from a2a_trust.store.verify import verify
 
 if TYPE_CHECKING:
@@ -223,6 +223,43 @@ def test_kept_judgements_need_no_logs(tmp_path: Path) -> None:
     assert (told["adopted"], told["readInstead"], told["evidenceFromLogs"]) == (ROWS, [], 0)
 
 
+def test_a_row_about_a_session_is_not_its_log(tmp_path: Path) -> None:
+    """Feedback about a session, or a home with a policy row, says nothing about whether a log was read."""
+    adopt(tmp_path / "home")
+    session = read_store(V1_STORE).sessions[0]
+    home = ["--home", tmp_path / "home"]
+    rated = ["amend", "feedback", "researcher", "--competence", "4", "--session", session, *home]
+    assert CliRunner().invoke(cli.app, list(map(str, rated))).exit_code == 0
+    part = tmp_path / "part"
+    part.mkdir()
+    lines = [json.loads(line) for line in old_lines()[:4]]
+    for number, line in enumerate(lines):
+        line |= {"session": session if number % 2 else "", "kind": "other", "note": number}
+    (part / AUDIT).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    for kept in (["--keep-judgements"], ["--logs", tmp_path / "part"]):
+        told = run("adopt", part, *kept, *home)
+        assert (told["adopted"] + told["known"], told["readInstead"]) == (4, [])
+
+
+@both_policies
+def test_kept_judgements_repeat_nothing_that_was_read(policy: str, tmp_path: Path) -> None:
+    """After a backfill of the same logs, no event counts a second time, and adopting again adds nothing."""
+    ingest(tmp_path, LOGS, policy=policy)
+    told = run("adopt", V1_STORE, "--keep-judgements", "--home", tmp_path)
+    assert told["readInstead"] == []
+    assert told["adopted"] + told["known"] == ROWS
+    assert {row.kind for row in adopted(tmp_path) if row.dim} == set()
+    assert run("adopt", V1_STORE, "--keep-judgements", "--home", tmp_path)["adopted"] == 0
+    assert verify(tmp_path).defects == []
+
+
+def test_only_sessions_of_the_store_count_as_read_instead(tmp_path: Path) -> None:
+    """Other logs at the same place are read too, but are not what the plugin recorded."""
+    alone = run("adopt", V1_STORE, "--logs", LOGS, "--home", tmp_path / "alone")
+    every = run("adopt", V1_STORE, "--logs", LOGS, "--logs", FIXTURES / "e-failures", "--home", tmp_path / "every")
+    assert alone["evidenceFromLogs"] == every["evidenceFromLogs"] > 0
+
+
 def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
     """What cannot be read is left out and named, the rest is adopted."""
     store = tmp_path / "old"
@@ -231,6 +268,13 @@ def test_lines_that_are_no_rows_are_told(tmp_path: Path) -> None:
     found = read_store(store)
     assert len(found.rows) == 3
     assert [told.partition("line ")[2].partition(":")[0] for told in found.unreadable] == ["1", "5", "6"]
+
+
+def test_why_no_line_could_be_read_is_told(tmp_path: Path) -> None:
+    """A store of which nothing is readable says what is wrong with each line."""
+    (tmp_path / AUDIT).write_bytes(b'nonsense\n{"time":1}\n')
+    with pytest.raises(UsageError, match=r"(?s)line 1: .*line 2: .*missing required field"):
+        read_store(tmp_path)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"nonsense\n"])
@@ -309,3 +353,27 @@ def test_no_command_writes_to_a_home_of_the_plugin(
     assert {name: (home / name).read_bytes() for name in files} == {
         name: (V1_STORE / name).read_bytes() for name in files
     }
+
+
+V1_LOG, V1_LEDGER = ((V1_STORE / name).read_bytes() for name in (AUDIT, LEDGER))
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {AUDIT: b"\n" + V1_LOG, LEDGER: V1_LEDGER},
+        {AUDIT: b"\n" + V1_LOG},
+        {AUDIT: V1_LOG[40:]},
+        {AUDIT: b'{"time":17\n' + V1_LOG},
+        {AUDIT: b"", LEDGER: V1_LEDGER},
+        {AUDIT: b"", BACKUP: V1_LEDGER},
+    ],
+    ids=["blank line", "blank line, no ledger", "half a row", "broken row", "empty log", "empty log, backup"],
+)
+def test_a_broken_home_of_the_plugin_is_not_written_to(files: dict[str, bytes], tmp_path: Path) -> None:
+    """Whatever became of its first line, a version-1 store is none of ours."""
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    with pytest.raises(HomeError, match="adopt"), TrustStore(tmp_path):
+        pass
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files

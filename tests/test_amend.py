@@ -13,8 +13,13 @@ from typer.testing import CliRunner
 
 from a2a_trust import cli
 from a2a_trust.errors import UnknownAgentError, UsageError
+from a2a_trust.facts import LogHeader
+from a2a_trust.log_state import LogState
 from a2a_trust.model import DIMENSIONS, Dimension
+from a2a_trust.signals import TrustSignals
 from a2a_trust.store import TrustStore, amend, read_ledger
+from a2a_trust.store.adopt import read_store
+from a2a_trust.store.cache import LogEntry
 from a2a_trust.store.reader import AUDIT
 from a2a_trust.store.verify import verify
 
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
 
     from a2a_trust.model import AgentRecord
 
+V1_STORE = FIXTURES.parent / "v1-store"
 CODER, CRITIC = AGENTS
 COMPETENCE = Dimension.COMPETENCE
 LATER = T + 1_000_000
@@ -127,6 +133,45 @@ def test_a_path_names_the_sessions_below_it(tmp_path: Path) -> None:
     assert told.count("retracted: ") == 4
     assert read_ledger(home).agents.values()
     assert all(state.samples == 0 for record in read_ledger(home).agents.values() for state in record.trust.values())
+
+
+@pytest.mark.parametrize("through", ["link", "dots"])
+def test_a_path_is_found_by_any_of_its_names(through: str, tmp_path: Path) -> None:
+    """A link to a folder, and a way around, name the same logs."""
+    home = tmp_path / "home"
+    ingest(home, FIXTURES / "a-team")
+    (tmp_path / "link").symlink_to(FIXTURES / "a-team")
+    place = tmp_path / "link" if through == "link" else FIXTURES / "a-team" / ".." / "a-team"
+    told = command(home, "amend", "retract", str(place), "--why", "a rehearsal")
+    assert told.count("retracted: ") == 4
+
+
+def test_a_session_that_was_adopted_is_retracted(tmp_path: Path) -> None:
+    """Adopted rows stand in no session of their own, and still are about one."""
+    with TrustStore(tmp_path) as store:
+        store.commit(read_store(V1_STORE).rows)
+    sessions = read_store(V1_STORE).sessions
+    for session in sessions:
+        command(tmp_path, "amend", "retract", session, "--why", "test")
+    assert all(
+        state.samples == 0 for record in read_ledger(tmp_path).agents.values() for state in record.trust.values()
+    )
+    command(tmp_path, "amend", "retract", sessions[0], "--undo")
+
+
+def test_a_file_of_several_sessions_names_them_all(home: Path, tmp_path: Path) -> None:
+    """Some harnesses write the logs of several agents into one file."""
+    header = LogHeader(source="claude-code", session="s0", gen=0, created=0)
+    states = [LogState(header=msgspec.structs.replace(header, session=session)) for session in ("s0", "s1")]
+    entry = LogEntry(
+        *("s0", "claude-code", "", str(tmp_path / "log.jsonl"), 0, 0, 0, 0, 1, 0, "", 0, b""),
+        state=msgspec.msgpack.encode(states),
+        live=b"",
+    )
+    do(home, lambda store: store.cache.save_logs([entry]))
+    with TrustStore(home) as store:
+        assert amend.sessions_at(store, str(tmp_path)) == ["s0", "s1"]
+        assert amend.sessions_at(store, "") == []
 
 
 @pytest.mark.parametrize(
@@ -305,6 +350,72 @@ def test_only_an_alias_that_is_one_can_be_undone(home: Path) -> None:
         do(home, lambda store: amend.alias(store, CODER, CRITIC, LATER, undo=True))
 
 
+def invoked(home: Path, *arguments: str) -> Any:  # noqa: ANN401 - a result of click, with its two streams
+    """Run a command that may be refused."""
+    return CliRunner().invoke(cli.app, [*arguments, "--home", str(home)])
+
+
+def test_an_alias_is_undone_by_name(home: Path) -> None:
+    """An agent that is folded under another keeps its name and its fingerprint."""
+    before = agents_of(home)
+    for one, other in (("coder", "critic"), (CODER[:6], CRITIC[:6])):
+        command(home, "amend", "alias", one, other)
+        assert list(read_ledger(home).agents) == [CRITIC]
+        command(home, "amend", "alias", one, other, "--undo")
+        assert agents_of(home) == before
+
+
+def test_aliases_become_chains_by_name(home: Path) -> None:
+    """An aliased agent is joined with a third by its name, from either end; a circle is refused as one."""
+    _, two, last = three(home)
+    command(home, "amend", "alias", "critic", "third")
+    command(home, "amend", "alias", "coder", "critic")
+    assert list(read_ledger(home).agents) == [last]
+    rows = rows_of(home)
+    for one, other in (("third", "coder"), ("critic", "coder"), ("coder", "coder")):
+        refused = invoked(home, "amend", "alias", one, other)
+        assert isinstance(refused.exception, UsageError | SystemExit)
+        assert "circle" in f"{refused.exception}{refused.output}"
+    assert rows_of(home) == rows
+    command(home, "amend", "alias", "critic", "third", "--undo")
+    assert sorted(read_ledger(home).agents) == sorted([two, last])
+
+
+def test_what_several_agents_answer_to_is_refused_with_candidates(home: Path) -> None:
+    """A name that an aliased agent shares with another is no answer."""
+    twin = msgspec.structs.replace(PROFILES[0], description="another coder").fingerprint
+    new = msgspec.structs.replace(tool_call(20, session="s0"), subject=twin, subject_name="coder")
+    do(home, lambda store: store.commit([new]))
+    do(home, lambda store: amend.alias(store, CODER, CRITIC, LATER))
+    with pytest.raises(UnknownAgentError, match=f"{min(CODER, twin)[:12]}.*{max(CODER, twin)[:12]}"):
+        do(home, lambda store: amend.find_agent(store, "coder"))
+    with TrustStore(home) as store:
+        assert amend.find_alias(store, "coder", "critic") == (CODER, CRITIC)
+
+
+def test_signals_of_an_aliased_agent_are_those_of_the_fold(home: Path) -> None:
+    """Name, prefix and fingerprint lead to the agent under which it is folded, and a note says so."""
+    do(home, lambda store: amend.alias(store, CODER, CRITIC, LATER))
+    for wanted in ("coder", CODER[:8], CODER):
+        notes: list[str] = []
+        assert TrustSignals(home).for_agent(wanted, notes.append).key == CRITIC
+        assert len(notes) == 1
+        assert "critic" in notes[0]
+    told = invoked(home, "amend", "feedback", "coder", "--competence", "4")
+    assert (told.exit_code, "folded under critic" in told.output) == (0, True)
+    assert rows_of(home)[-1].subject == CRITIC
+
+
+def test_a_reset_of_an_aliased_agent_is_about_its_own_rows(home: Path) -> None:
+    """A reset cannot be taken back, so the fold keeps what the other agent earned."""
+    own = value(home, CRITIC)
+    do(home, lambda store: amend.alias(store, CODER, CRITIC, LATER))
+    do(home, lambda store: amend.reset(store, amend.find_agent(store, "coder"), None, "", LATER + 1))
+    assert value(home, CRITIC) == own
+    command(home, "amend", "reset", "coder")
+    assert rows_of(home)[-1].evidence.agent == CODER
+
+
 def test_a_policy_change_keeps_amendments(home: Path) -> None:
     """Whatever the numbers are, what people said still holds."""
     do(home, lambda store: amend.alias(store, CODER, CRITIC, LATER))
@@ -360,6 +471,16 @@ def test_logs_are_judged_anew_by_rows_that_supersede(tmp_path: Path) -> None:
     }
     assert command(home, "amend", "reattribute", "--json") == []
     assert verify(home).defects == []
+
+
+def test_what_was_adopted_is_not_judged_anew(tmp_path: Path) -> None:
+    """Nothing is told that is not written: adopted judgements are history."""
+    with TrustStore(tmp_path) as store:
+        store.commit(read_store(V1_STORE).rows)
+    ingest(tmp_path, FIXTURES / "a-team")
+    before = rows_of(tmp_path)
+    assert command(tmp_path, "amend", "reattribute", "--json") == []
+    assert rows_of(tmp_path) == before
 
 
 def test_explain_shows_what_was_judged_anew(tmp_path: Path) -> None:

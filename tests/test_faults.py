@@ -140,7 +140,7 @@ CASES = {
     "commit-in-slices": (16, 316, 14_000),
     "commit-without-links": (13, 327, 21_000),
     "adoption": (10, 286, 20_000),
-    "rebuild": (7, 132, 9_000),
+    "rebuild": (10, 148, 9_000),
     "policy-change": (10, 192, 9_000),
     "amendment": (10, 182, 9_000),
     "recovery": (22, 579, 15_000),

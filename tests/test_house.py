@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "event_fold": RULES | {"amendments", "agents", "log_state", "findings"},
     "attribution": RULES | FINDINGS | {"amendments", "agents"},
     "sources": RULES,
-    "store": FOLDS,
+    "store": FOLDS | {"log_state"},
     "a2a_trust": LIBRARY,
     "frozen": FOLDS | {"store"},
     "signals": FOLDS | {"store", "frozen"},

@@ -964,6 +964,36 @@ def test_rebuilding_undoes_what_was_done_to_the_ledger(copied: Path) -> None:
     assert (copied / LEDGER).read_bytes() == expected
 
 
+def test_rebuilding_leaves_no_backup_of_what_it_undid(copied: Path) -> None:
+    """Who removes the ledger afterwards does not bring back what somebody wrote into it."""
+    expected = (copied / LEDGER).read_bytes()
+    (copied / LEDGER).write_bytes(re.sub(rb'"value":0\.[0-9]+', b'"value":0.99', expected))
+    with TrustStore(copied) as store:
+        store.rebuild()
+    assert (copied / BACKUP).read_bytes() == expected
+
+
+@pytest.mark.parametrize("data", [None, b"garbage"])
+def test_opening_from_the_backup_writes_the_ledger(copied: Path, data: bytes | None) -> None:
+    """Also where the backup stands on the whole log; and what is no ledger does not become the backup."""
+    expected = (copied / LEDGER).read_bytes()
+    (copied / BACKUP).write_bytes(expected)
+    spoil(copied, [LEDGER], data)
+    with TrustStore(copied):
+        pass
+    assert ((copied / LEDGER).read_bytes(), (copied / BACKUP).read_bytes()) == (expected, expected)
+
+
+@pytest.mark.parametrize("data", [b'{"time":1', b'\n{"time":1}\n', b'nonsense\n{"a":1}\n', b'{"v":2}\n'])
+def test_a_log_without_a_row_of_ours_is_not_set_aside(home: Path, data: bytes) -> None:
+    """Only a first row that was not written to its end may go: the rest was whole once, or is not ours."""
+    home.mkdir()
+    (home / AUDIT).write_bytes(data)
+    with pytest.raises(AuditDamageError, match="nothing was set aside"), TrustStore(home):
+        pass
+    assert (audit_of(home), (home / LEDGER).exists(), list(home.glob("*.torn-*"))) == (data, False, [])
+
+
 # ---------------------------------------------------------------------- a cache that is gone
 
 

@@ -406,6 +406,68 @@ def test_a_home_that_never_was_is_told_from_one_that_lost_its_log(damage: Callab
         verify(home)
 
 
+@pytest.mark.parametrize("name", [LEDGER, BACKUP])
+@pytest.mark.parametrize("data", [b"", b"garbage", b"[]", b"\xff"])
+def test_a_file_that_is_no_ledger_is_named(name: str, data: bytes, home: Path) -> None:
+    """A view that cannot be read does not agree."""
+    (home / name).write_bytes(data)
+    found = verify(home)
+    assert kinds(found) == [DefectKind.LEDGER]
+    assert str(home / name) in found.defects[0].what
+
+
+def test_an_unreadable_ledger_without_a_log_is_no_new_home(small: Path) -> None:
+    """Something was recorded there once."""
+    vanish(small)
+    (small / LEDGER).write_bytes(b"garbage")
+    assert kinds(verify(small)) == [DefectKind.LEDGER]
+
+
+def test_a_log_that_nothing_is_held_against_is_told_so(small: Path) -> None:
+    """Without ledger and pin a cut end cannot be seen, and nobody is told that it was looked for."""
+    cut(small)
+    (small / LEDGER).unlink()
+    result = CliRunner().invoke(cli.app, ["verify", "--home", str(small)])
+    assert result.exit_code == 0
+    assert "held against nothing" in result.output
+    assert "could not be seen" in result.output
+    assert "the views agree" not in result.output
+
+
+def test_a_flood_of_one_kind_hides_no_other(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exit code is that of the first kind, though thousands of another were found before it."""
+    monkeypatch.setattr("a2a_trust.store.verify.LISTED", 2)
+    write_lines(home, [b"nonsense\n"] * 5)
+    found = verify(home)
+    assert found.exit_code == DefectKind.CUT.exit_code
+    assert kinds(found) == [*[DefectKind.CUT] * 2, *[DefectKind.NOT_A_ROW] * 2]
+    assert (found.counts[DefectKind.NOT_A_ROW], found.defect_count) == (5, sum(found.counts.values()))
+
+
+@pytest.mark.parametrize("damage", [leave_out, repeat])
+def test_a_row_too_few_or_too_many_in_the_middle_is_no_cut(damage: Callable[[Path], None], home: Path) -> None:
+    """Where the row is there on which the ledger stands, the broken link tells what was done."""
+    pin = read_pin(pinned(home))
+    damage(home)
+    found = verify(home, pin)
+    assert found.defects[0].kind is SECOND_SIGHT[damage]
+    assert not {DefectKind.CUT, DefectKind.OTHER_LOG} & set(kinds(found))
+
+
+@pytest.mark.parametrize("change", [{"v": 3}, {"v": 3, "kind": ["of", "another", "shape"]}], ids=["same", "other"])
+def test_a_row_of_a_newer_version_is_named_and_left(change: dict[str, object], small: Path) -> None:
+    """No program folds what it does not know, nor sets it aside."""
+    rows = [json.loads(line) for line in lines_of(small)]
+    newer = json.dumps({**rows[-1], **change, "prev": audit.hash_line(lines_of(small)[-1][:-1])}).encode() + b"\n"
+    write_lines(small, [*lines_of(small), newer])
+    before = (small / AUDIT).read_bytes()
+    for act in (lambda: TrustStore(small).__enter__(), lambda: repair(small)):
+        with pytest.raises(HomeError, match="written by a newer version; update a2a-trust"):
+            act()
+    assert "newer version" in verify(small).defects[0].what
+    assert ((small / AUDIT).read_bytes(), list(small.glob("*.torn-*"))) == (before, [])
+
+
 # ------------------------------------------------------------------ pins
 
 

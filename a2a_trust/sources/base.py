@@ -40,9 +40,11 @@ class Skips(Struct):
     places: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, reason: str, place: str = "", count: int = 1) -> None:
-        """Count something that was skipped at a place a person can find."""
-        self.counts[reason] = self.counts.get(reason, 0) + count
+        """Count something that was skipped at a place a person can find; the same place counts once."""
         known = self.places.setdefault(reason, [])
+        if place and place in known:
+            return
+        self.counts[reason] = self.counts.get(reason, 0) + count
         if place and len(known) < PLACES_KEPT:
             known.append(place)
 

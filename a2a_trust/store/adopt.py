@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ORIGIN = "dsh-a2a-trust v1"
+REASONS = 5
+"""Unreadable lines told of a file that holds nothing else."""
 
 
 class _Profile(Struct):
@@ -103,7 +105,8 @@ def read_store(folder: Path, instead: Collection[str] = ()) -> Adoption:
         found.rows.append(_adopted(old, row_id, digest, clock, number))
     found.left_out = dict(left_out)
     if not found.sessions:
-        raise UsageError(f"{path}: holds no version-1 rows")
+        why = [reason.removeprefix(f"{path}: ") for reason in found.unreadable[:REASONS]]
+        raise UsageError("; ".join([f"{path}: holds no version-1 rows", *why]))
     return found
 
 

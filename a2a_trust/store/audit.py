@@ -5,6 +5,7 @@ Rows are only ever appended. This module writes and reads lines and keeps the ch
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from decimal import Decimal
@@ -12,9 +13,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
+from msgspec import Struct
 
-from a2a_trust.errors import AuditDamageError
-from a2a_trust.model import NO_HEAD, AuditMark, Row
+from a2a_trust.errors import AuditDamageError, HomeError
+from a2a_trust.model import NO_HEAD, ROW_VERSION, AuditMark, Row
 from a2a_trust.store import files
 
 if TYPE_CHECKING:
@@ -25,8 +27,19 @@ T = TypeVar("T")
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _DECODER = msgspec.json.Decoder(Row)
+_OUR_START = b'{"v":'
+"""How a row of ours begins, and no row of another program."""
 _EXPONENT = re.compile(rb"[0-9]e-?[0-9]")
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?e-?[0-9]+')
+
+
+class _Version(Struct):
+    """What is looked at of a row that is none of this version."""
+
+    v: int = ROW_VERSION
+
+
+_VERSION = msgspec.json.Decoder(_Version)
 
 
 class Placement(NamedTuple):
@@ -54,8 +67,24 @@ def _plain(number: bytes) -> bytes:
 
 
 def decode_row(line: bytes) -> Row:
-    """Return the row of a line. Raises `msgspec.DecodeError`."""
-    return _DECODER.decode(line)
+    """Return the row of a line. Raises `msgspec.DecodeError`, and `HomeError` for a row of a newer version."""
+    try:
+        row = _DECODER.decode(line)
+    except msgspec.DecodeError:
+        # A newer version may give its keys another shape, which is no damage either.
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            _refuse_newer(_VERSION.decode(line).v)
+        raise
+    if row.v != ROW_VERSION:
+        _refuse_newer(row.v)
+        msg = f"a row of version {row.v}, which there never was"
+        raise msgspec.ValidationError(msg)
+    return row
+
+
+def _refuse_newer(version: int) -> None:
+    if version > ROW_VERSION:
+        raise HomeError(f"a row of version {version}, written by a newer version; update a2a-trust")
 
 
 def hash_line(line: bytes) -> str:
@@ -159,10 +188,29 @@ def recover_tail(path: Path, mark: AuditMark) -> tuple[AuditMark, Recovery | Non
     wrote them may have died, or failed, before. Raises `AuditDamageError` like `find_tail`.
     """
     sound, size, why = find_tail(path, mark)
+    if why and sound.bytes == 0:
+        _check_first_write(path, why)
     recovery = _set_aside(path, sound.bytes, size, why) if why else None
     if sound.bytes > mark.bytes:
         files.confirm(path, mark.bytes, sound.bytes)
     return sound, recovery
+
+
+def _check_first_write(path: Path, why: str) -> None:
+    """Refuse a log without a sound row, unless all it holds is what a failed first write of ours may leave.
+
+    That is the beginning of a row, or garbage in which no key stands. Whatever else is there was whole once, or is
+    another program's. Raises `AuditDamageError`.
+    """
+    with path.open("rb") as file:
+        line = file.readline()
+        if line.startswith(_OUR_START) and not line.endswith(b"\n"):
+            return
+        file.seek(0)
+        if not any(b'":' in line for line in file):
+            return
+    msg = f"{why}; no row of this program stands before it, so nothing was set aside"
+    raise AuditDamageError(msg)
 
 
 def stands_on(path: Path, mark: AuditMark) -> bool:
@@ -261,9 +309,14 @@ def read_row_at(path: Path, offsets: Sequence[int]) -> Iterator[Row]:
 
 
 def parse_line(line: bytes, place: str) -> Row:
-    """Return the row of a line that was acknowledged. Raises `AuditDamageError` that names the place."""
+    """Return the row of a line that was acknowledged.
+
+    Raises `AuditDamageError` that names the place, and `HomeError` for a row of a newer version.
+    """
     try:
         return decode_row(line.removesuffix(b"\n"))
+    except HomeError as error:
+        raise HomeError(f"{place}: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         msg = f"{place} is damaged: {error}; see: a2a-trust verify"
         raise AuditDamageError(msg) from None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from a2a_trust.amendments import Amendments
-from a2a_trust.errors import NoLedgerError
+from a2a_trust.errors import HomeError, NoLedgerError
 from a2a_trust.model import NO_HEAD, AuditMark, Ledger, Row
 from a2a_trust.store import audit
 from a2a_trust.store.cache import CACHE, LogEntry, read_log_entry
@@ -128,7 +128,7 @@ def newest_rows(home: Path, count: int, before: int | None = None) -> Page:
         start = offset
         try:
             rows.append(audit.Placement(audit.decode_row(line), offset))
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, HomeError):
             damaged += 1
     return Page(rows, start, end, damaged)
 
@@ -202,7 +202,7 @@ def rows_since(home: Path, offset: int) -> tuple[list[audit.Placement], int]:
         for line in file:
             if offset >= end:
                 break
-            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, HomeError):
                 rows.append(audit.Placement(audit.decode_row(line), offset))
             offset += len(line)
     return rows, offset
@@ -276,7 +276,7 @@ def link_at(home: Path, offset: int) -> Link | None:
     try:
         row = audit.decode_row(line)
         following = audit.decode_row(after).prev if after.endswith(b"\n") else None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, HomeError):
         return None
     return Link(
         hash=audit.hash_line(line.rstrip(b"\n")),

@@ -77,6 +77,24 @@ def write_snapshot(home: Path, ledger: Ledger) -> None:
     files.replace(home / LEDGER, encode_ledger(ledger), home / BACKUP)
 
 
+def write_both(home: Path, ledger: Ledger) -> None:
+    """Replace the snapshot and its backup durably: what stood under either name is not to be relied on."""
+    data = encode_ledger(ledger)
+    for name in (BACKUP, LEDGER):
+        files.replace(home / name, data)
+
+
+def is_foreign(path: Path) -> bool:
+    """Tell whether a file is the ledger of version 1: it has agents, and no audit log that it stands on."""
+    try:
+        data = path.read_bytes()
+        # Ours is told by one look; only what is not ours, or damaged, is decoded.
+        found = None if b'"audit":' in data else msgspec.json.decode(data)
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return isinstance(found, dict) and "agents" in found and "audit" not in found
+
+
 def read_snapshot(path: Path) -> Ledger | None:
     """Return a snapshot; `None` where the file is missing or is no ledger. Raises `HomeError` for another version."""
     try:

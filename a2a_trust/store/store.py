@@ -7,8 +7,10 @@ fails in between, the next opening finds the rows and goes on from there. What a
 from __future__ import annotations
 
 import contextlib
+import logging
 import shlex
 import sqlite3
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import filelock
@@ -23,13 +25,13 @@ from a2a_trust.refold import AgentFold
 from a2a_trust.store import audit, files
 from a2a_trust.store.cache import CACHE, Cache, remove_cache
 from a2a_trust.store.reader import AUDIT, POLICY_KIND
-from a2a_trust.store.snapshot import BACKUP, LEDGER, read_snapshot, write_snapshot
+from a2a_trust.store.snapshot import BACKUP, LEDGER, is_foreign, read_snapshot, write_both, write_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
     from types import TracebackType
 
+_LOG = logging.getLogger("a2a_trust")
 LOCK = "ledger.lock"
 LEFTOVERS = (f"{LEDGER}.tmp", f"{BACKUP}.tmp", f"{AUDIT}.tmp", f"{AUDIT}.torn-*.tmp", "*.damaged-*.tmp")
 """Temporary files that a killed writer may leave."""
@@ -86,6 +88,16 @@ class TrustStore:
         except BaseException:
             self._lock.release()
             raise
+        if self.recovery is not None:
+            # Whatever the command was about: nothing is set aside in silence.
+            _LOG.warning(
+                "%s: %d bytes from byte %d on were never acknowledged and are set aside as %s: %s",
+                self.home / AUDIT,
+                self.recovery.bytes,
+                self.recovery.offset,
+                Path(self.recovery.path).name,
+                self.recovery.why,
+            )
         return self
 
     def __exit__(
@@ -113,18 +125,18 @@ class TrustStore:
             # Only the holder of the lock makes these, and the lock is ours: whoever left them is dead.
             for leftover in self.home.glob(pattern):
                 files.remove(leftover)
-        ledger = _best_snapshot(self.home)
+        ledger, used = _best_snapshot(self.home)
         mark, recovery = audit.recover_tail(path, ledger.audit if ledger else audit.empty_mark())
         self.recovery = recovery or self.recovery
         self._writer = audit.AuditWriter(path, mark)
         self.cache = Cache(self.home)
         try:
-            self._load(path, ledger, mark)
+            self._load(path, ledger, mark, used)
         except BaseException:
             self.cache.close()
             raise
 
-    def _load(self, path: Path, ledger: Ledger | None, mark: AuditMark) -> None:
+    def _load(self, path: Path, ledger: Ledger | None, mark: AuditMark, used: str) -> None:
         """Bring index and ledger up to the audit log."""
         self._sync_cache(path, mark)
         self.amendments = Amendments(self._rows_of(""))
@@ -133,7 +145,10 @@ class TrustStore:
             ledger = self._catch_up(path, ledger, mark)
         self.ledger = ledger
         self._agents: dict[str, AgentFold] = {}
-        if behind and mark.rows:
+        if used != LEDGER and mark.rows and any((self.home / name).exists() for name in (LEDGER, BACKUP)):
+            # What is no ledger must not become the backup.
+            write_both(self.home, ledger)
+        elif behind and mark.rows:
             self._write_snapshot()
         if mark.rows == 0:
             # Whoever made the folder may have died before its name was durable.
@@ -284,7 +299,8 @@ class TrustStore:
             self._sync_cache(path, mark)
             self.amendments = Amendments(self._rows_of(""))
             self.ledger = self._catch_up(path, None, mark)
-            self._write_snapshot()
+            # A backup that this replay did not give would bring back what the rebuild is to undo.
+            write_both(self.home, self.ledger)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -361,21 +377,23 @@ class TrustStore:
 
 def refuse_foreign_home(home: Path) -> None:
     """Raise `HomeError` for a home that another program keeps: version-1 rows, or a ledger that stands on no log."""
-    foreign = False
-    try:
-        with (home / AUDIT).open("rb") as file:
-            first = file.readline()
-        foreign = b'"subjectName"' in first and b'"prev"' not in first
-    except FileNotFoundError:
-        try:
-            foreign = b'"audit":' not in (home / LEDGER).read_bytes()
-        except FileNotFoundError:
-            foreign = False
-    if foreign:
+    if _has_foreign_rows(home / AUDIT) or any(is_foreign(home / name) for name in (LEDGER, BACKUP)):
         raise HomeError(
             f"{home}: this is the store of another program (version 1), which is never written to; adopt it into a "
             f"home of its own: a2a-trust adopt {home} --home DIR"
         )
+
+
+def _has_foreign_rows(path: Path) -> bool:
+    """Tell whether version-1 rows stand in a log above any row of ours, whatever stands above them."""
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        for line in file:
+            # The first row of ours, which a log of ours has within a line or two, ends the search.
+            if b'"prev":' in line:
+                return False
+            if b'"subjectName"' in line:
+                return True
+    return False
 
 
 def adopted_id(row: Row) -> str:
@@ -416,8 +434,8 @@ def _home_error(home: Path, error: OSError) -> HomeError:
     return HomeError(f"{error.filename or home}: {error.strerror or error}; the home must be a folder you may write to")
 
 
-def _best_snapshot(home: Path) -> Ledger | None:
-    """Return the snapshot, or the one before where it is missing or no ledger.
+def _best_snapshot(home: Path) -> tuple[Ledger | None, str]:
+    """Return the snapshot, or the one before where it is missing or no ledger, and the name of its file.
 
     Whether it stands on the audit log is checked by recovery: one that does not is a sign that rows were lost or
     edited, and never a reason to look for an older one that does.
@@ -425,5 +443,5 @@ def _best_snapshot(home: Path) -> Ledger | None:
     for name in (LEDGER, BACKUP):
         snapshot = read_snapshot(home / name)
         if snapshot is not None:
-            return snapshot
-    return None
+            return snapshot, name
+    return None, ""

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-LISTED = 1000
-"""Defects that are listed; the count goes on."""
+LISTED = 100
+"""Defects of each kind that are listed; the count goes on."""
 _REPORT_ROWS = 5000
 
 
@@ -78,16 +78,19 @@ class Verification(Struct, kw_only=True):
     """What the log was held against: `ledger.json`, its backup, a pin."""
     defects: list[Defect] = field(default_factory=list)
     defect_count: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    """How many there are of each kind."""
 
     @property
     def exit_code(self) -> int:
         """0 where all is well, else the code of the first kind found."""
-        return self.defects[0].kind.exit_code if self.defects else 0
+        return min((defect.kind.exit_code for defect in self.defects), default=0)
 
     def add(self, kind: DefectKind, what: str, row: int = 0, byte: int = 0) -> None:
-        """Note a defect."""
+        """Note a defect. A flood of one kind hides no other."""
         self.defect_count += 1
-        if len(self.defects) < LISTED:
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        if self.counts[kind] <= LISTED:
             self.defects.append(Defect(kind, what, row, byte))
 
 
@@ -127,6 +130,7 @@ def verify(
     snapshots: dict[str, Ledger] = {}
     refused: list[str] = []
     for name in (LEDGER, BACKUP):
+        there = (home / name).exists()
         try:
             snapshot = read_snapshot(home / name)
         except HomeError as error:
@@ -135,12 +139,14 @@ def verify(
         if snapshot is not None:
             snapshots[name] = snapshot
             marks[name] = snapshot.audit
+        elif there:
+            refused.append(f"{home / name}: no ledger can be read from it; make it anew: a2a-trust rebuild")
     if pin is not None:
         marks["pin"] = AuditMark(rows=pin.rows, bytes=pin.bytes, head=pin.head)
-    if not path.exists() and not marks:
+    if not path.exists() and not marks and not refused:
         raise NoLedgerError(f"{home}: nothing is recorded here yet; run: a2a-trust backfill")
     found = _Check(path, marks, snapshots, pin, report).run()
-    if found.rows == 0 and not marks:
+    if found.rows == 0 and not marks and not refused:
         raise NoLedgerError(f"{path}: holds no row; run: a2a-trust backfill")
     for what in refused:
         found.add(DefectKind.LEDGER, what)
@@ -166,6 +172,11 @@ class _Check:
         self._found = Verification(checked=list(marks))
         self._replay = _Replay(path)
         self._ids: set[int] = set()
+        self._heads = {mark.head for mark in marks.values()}
+        self._met: set[str] = set()
+        """Those heads that are the hash of a line of the log."""
+        self._apart: list[tuple[str, Defect]] = []
+        """Where the log ends elsewhere than a mark says; by the name of the mark."""
         self._broken: list[tuple[int, int, str, str]] = []
         """Row, byte, the hash it names, the hash that stands before it."""
 
@@ -209,6 +220,8 @@ class _Check:
                 self._check_step(row, number, offset)
         found.rows, found.bytes, found.head = number, offset + len(line), audit.hash_line(content)
         found.origin = found.origin or found.head
+        if found.head in self._heads:
+            self._met.add(found.head)
         for name, mark in self._marks.items():
             if mark.rows == number:
                 self._check_mark(name, mark)
@@ -216,6 +229,10 @@ class _Check:
     def _row_of(self, content: bytes, number: int, offset: int) -> Row | None:
         try:
             row = audit.decode_row(content)
+        except HomeError as error:
+            # It may be a flipped bit as well: what cannot be read is told, and the other rows are checked.
+            self._found.add(DefectKind.NOT_A_ROW, str(error), number, offset)
+            return None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             try:
                 foreign = isinstance(msgspec.json.decode(content), dict)
@@ -253,7 +270,7 @@ class _Check:
         if (found.bytes, found.head) != (mark.bytes, mark.head):
             here = f"here are {found.bytes} and {found.head[:12]}"
             what = f"{name} stands on {mark.bytes} bytes and head {mark.head[:12]}, {here}"
-            found.add(DefectKind.OTHER_LOG, what, found.rows)
+            self._apart.append((name, Defect(DefectKind.OTHER_LOG, what, found.rows)))
         elif name in self._snapshots:
             for what in _differences(self._snapshots[name], self._replay):
                 found.add(DefectKind.LEDGER, f"{name}: {what}", found.rows)
@@ -262,14 +279,20 @@ class _Check:
         found = self._found
         for name, mark in self._marks.items():
             if mark.rows < 1:
-                found.add(DefectKind.OTHER_LOG, f"{name} stands on {mark.rows} rows, which no log has")
+                what = f"{name} stands on {mark.rows} rows, which no log has"
+                self._apart.append((name, Defect(DefectKind.OTHER_LOG, what)))
             if mark.rows <= found.rows:
                 continue
             kind = DefectKind.EMPTIED if size == 0 else DefectKind.CUT
             what = f"{name} stands on {mark.rows} rows ({mark.bytes} bytes), the log holds {found.rows} ({found.bytes})"
-            found.add(kind, what, found.rows + 1, found.bytes)
+            self._apart.append((name, Defect(kind, what, found.rows + 1, found.bytes)))
         if self._pin is not None and found.rows and found.origin != self._pin.origin:
-            found.add(DefectKind.OTHER_LOG, "the pin was made of a log with another first row", 1)
+            what = "the pin was made of a log with another first row"
+            self._apart.append(("pin", Defect(DefectKind.OTHER_LOG, what, 1)))
+        for name, defect in self._apart:
+            # Where the row that the mark names is there, and a link above it broken, nothing was cut: that link tells.
+            if not (self._broken and self._marks[name].head in self._met):
+                found.add(defect.kind, defect.what, defect.row, defect.byte)
         # What decides the exit code is what a person must look at first: the order of the kinds, not of the file.
         found.defects.sort(key=lambda defect: (defect.kind.exit_code, defect.row))
 
