@@ -172,7 +172,7 @@ def explain(
 
     place = home_of(home)
     signals = TrustSignals(place)
-    signal = signals.for_agent(agent)
+    signal = signals.for_agent(agent, note)
     found = explanation.explain(signals, signal, dimension, place)
     if as_json:
         print_json(found)
@@ -240,7 +240,7 @@ def report(
 
 def _show_agent(signals: TrustSignals, agent: str, by: Lens | None, *, as_json: bool) -> None:
     if by in (None, Lens.FINGERPRINT):
-        signal = signals.for_agent(agent)
+        signal = signals.for_agent(agent, note)
         namesakes = signals.namesakes(signal)
     else:
         found = {signal.key: signal for signal in signals.by(by)}
