@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from typing import Any, NamedTuple
 
 from a2a_trust.errors import UsageError
 
 HOOKS = "hooks"
 TIMEOUT_SECONDS = 5
-_OURS = re.compile(r"a2a[-_]trust(?:\.exe)?['\"]?\s+hook\s+claude-code(?:\s|$)")
+_PROGRAM = re.compile(r"(?:.*[/\\])?a2a-trust(?:\.exe)?", re.DOTALL)
+_MODULE = ["-m", "a2a_trust"]
+_OPTIONS = {"--home", "--max-tokens"}
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 
@@ -92,9 +95,26 @@ def _find_in_group(text: str, group: _Item) -> list[tuple[_Container, _Item]] | 
         return None
     inner = _scan_as(text, handlers, list)
     for handler in inner.items:
-        if isinstance(handler.value, dict) and _OURS.search(str(handler.value.get("command", ""))):
+        if isinstance(handler.value, dict) and _is_ours(handler.value.get("command")):
             return [(fields, handlers), (inner, handler)]
     return None
+
+
+def _is_ours(command: object) -> bool:
+    """Tell whether a command is one that we install, and nothing else: what a user has built around it is not."""
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+        place = words.index("hook")
+    except ValueError:
+        return False
+    program, options = words[:place], words[place + 2 :]
+    named = len(program) == 1 and _PROGRAM.fullmatch(program[0]) is not None
+    return (
+        words[place + 1 : place + 2] == ["claude-code"]
+        and (named or program[1:] == _MODULE)
+        and len(options) % 2 == 0
+        and set(options[::2]) <= _OPTIONS
+    )
 
 
 def _remove(text: str, way: list[tuple[_Container, _Item]]) -> str:

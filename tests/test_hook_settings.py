@@ -100,9 +100,23 @@ def test_a_handler_of_ours_among_others_is_taken_out_alone() -> None:
     assert json.loads(uninstall(text)) == {"hooks": {"SessionStart": [{"matcher": "startup", "hooks": [other]}]}}
 
 
-@pytest.mark.parametrize("command", ["echo a2a-trust hook claude-codex", "my-a2a-trustee hook claude-code2", "hook"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo a2a-trust hook claude-codex",
+        "my-a2a-trustee hook claude-code2",
+        "hook",
+        "my-a2a-trust hook claude-code",
+        "a2a-trust hook claude-code && notify",
+        "a2a-trust hook claude-code | tee log",
+        "a2a-trust hook claude-code --other x",
+        "echo a2a-trust hook claude-code",
+        "a2a-trust hook codex",
+        "a2a-trust hook 'claude-code",
+    ],
+)
 def test_what_is_not_ours_stays(command: str) -> None:
-    """A command that only resembles ours is somebody else's."""
+    """A command that only resembles ours, or that a user has built around it, is somebody else's."""
     text = json.dumps({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": command}]}]}})
     assert uninstall(text) == text
 
