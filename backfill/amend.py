@@ -142,16 +142,48 @@ def _differences(store: TrustStore, whole: Adoption, sessions: set[str]) -> list
     from a2a_trust.store.store import adopted_id
 
     theirs = {row.id: row for row in whole.rows if row.evidence.session in sessions and row.dim is not None}
-    ours = {adopted_id(row): row for row in store.rows() if row.session in sessions and not row.evidence.digest}
+    rows = list(store.rows())
+    ours = {adopted_id(row): row for row in rows if row.session in sessions and not row.evidence.digest}
+    folded = _folded(store, rows)
     found = []
     for row_id, row in theirs.items():
         mine = ours.get(row_id)
-        if mine is None or mine.kind != row.kind:
-            found.append(Judgement(id=row_id, name=row.subject_name or "", before=said(row), now=said(mine)))
+        now = said(mine)
+        if mine is not None and mine.kind == row.kind:
+            if mine.id in folded:
+                continue
+            now = f"{now}, {_why_not_folded(store, mine)}"
+        found.append(Judgement(id=row_id, name=row.subject_name or "", before=said(row), now=now))
     for row_id, mine in ours.items():
         if mine.dim is not None and mine.evidence.role == "teammate" and row_id not in theirs:
             found.append(Judgement(id=row_id, name=mine.subject_name or "", before=None, now=said(mine)))
     return found
+
+
+def _folded(store: TrustStore, rows: list[Row]) -> set[str]:
+    """Return the ids of the rows that move a score."""
+    from a2a_trust.agents import resolve
+
+    by_subject: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.subject:
+            by_subject.setdefault(store.amendments.subject(row.subject), []).append(row)
+    return {
+        row.id
+        for found in by_subject.values()
+        for row, quality in resolve(found, store.policy, store.amendments)
+        if quality is not None
+    }
+
+
+def _why_not_folded(store: TrustStore, row: Row) -> str:
+    from a2a_trust.policy import TASK_COMPLETED, is_coordination
+
+    if is_coordination(store.policy, row.evidence.tool):
+        return "recorded and not folded: a coordination tool"
+    if row.kind == TASK_COMPLETED:
+        return "recorded and not folded: no work of its owner is known"
+    return f"recorded and not folded under policy {store.policy.name}"
 
 
 def _print_judgements(judgements: list[Judgement]) -> None:
