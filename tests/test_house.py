@@ -73,7 +73,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 PURE = FOLDS | FINDINGS | {"attribution", "text", "advice", "comparison", "status", "hook_settings"}
 PURE_IMPORTS = {
     "__future__", "abc", "array", "bisect", "collections", "collections.abc", "dataclasses", "datetime", "difflib",
-    "enum", "functools", "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "string", "types",
+    "enum", "functools", "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "shlex", "string", "types",
     "typing", "unicodedata",
 }  # fmt: skip
 # A policy is also a file that somebody wrote.
