@@ -73,8 +73,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 PURE = FOLDS | FINDINGS | {"attribution", "text", "advice", "comparison", "status", "hook_settings"}
 PURE_IMPORTS = {
     "__future__", "abc", "array", "bisect", "collections", "collections.abc", "dataclasses", "datetime", "difflib",
-    "enum", "functools", "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "shlex", "string", "types",
-    "typing", "unicodedata",
+    "enum", "functools", "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "shlex", "string",
+    "types", "typing", "unicodedata",
 }  # fmt: skip
 # A policy is also a file that somebody wrote.
 PURE_IMPORTS_OF = {"policy": {"json", "os", "pathlib", "tomllib"}, "hook_settings": {"json"}}
