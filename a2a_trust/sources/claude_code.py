@@ -18,7 +18,7 @@ from msgspec import Struct
 from a2a_trust import facts
 from a2a_trust.sources import claude_agents as agents
 from a2a_trust.sources import claude_lines as lines
-from a2a_trust.sources import claude_results, files, json_lines
+from a2a_trust.sources import claude_results, json_lines
 from a2a_trust.sources.base import LogFile, LogPart, Reading, Skips
 from a2a_trust.sources.claude_streams import Reader, Streams
 
@@ -55,19 +55,7 @@ class ClaudeCodeSource:
 
     def discover(self, root: Path, skips: Skips) -> Iterator[list[LogFile]]:
         """Yield each transcript below a folder. Copies are read too: an event counts once, wherever it stands."""
-        paths = [str(root)] if root.is_file() else sorted(files.walk(str(root), ".jsonl", skips))
-        for path in paths:
-            if _is_transcript(path) and (state := files.stat_of(path, skips)) is not None:
-                yield [
-                    LogFile(
-                        source=self.name,
-                        path=path,
-                        gen=0,
-                        size=state.st_size,
-                        mtime_ns=state.st_mtime_ns,
-                        inode=state.st_ino,
-                    )
-                ]
+        return json_lines.discover(self.name, root, _is_transcript, skips)
 
     def header(self, log: LogFile) -> facts.LogHeader:
         """Return the file's key: its path, as one session may stand in many files, and many in one."""

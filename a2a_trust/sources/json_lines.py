@@ -15,10 +15,12 @@ import msgspec
 from msgspec import Struct
 
 from a2a_trust.facts import VALID_MS
-from a2a_trust.sources.base import LogFile, LogUnreadableError
+from a2a_trust.sources import files
+from a2a_trust.sources.base import LogFile, LogUnreadableError, Skips
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 LINE_LIMIT = 64 << 20
 """Bytes; longer lines are skipped."""
@@ -56,6 +58,23 @@ class Line(NamedTuple):
 
     number: int
     content: bytes | None
+
+
+def discover(source: str, root: Path, is_log: Callable[[str], bool], skips: Skips) -> Iterator[list[LogFile]]:
+    """Yield each file below a folder, or the file itself, that is a log of a source by its path. Each stands alone."""
+    paths = [str(root)] if root.is_file() else sorted(files.walk(str(root), ".jsonl", skips))
+    for path in paths:
+        if is_log(path) and (state := files.stat_of(path, skips)) is not None:
+            yield [
+                LogFile(
+                    source=source,
+                    path=path,
+                    gen=0,
+                    size=state.st_size,
+                    mtime_ns=state.st_mtime_ns,
+                    inode=state.st_ino,
+                )
+            ]
 
 
 def open_log(log: LogFile) -> BinaryIO:

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, field
 
 from a2a_trust import facts
-from a2a_trust.sources import files, json_lines
+from a2a_trust.sources import json_lines
 from a2a_trust.sources import jsonl_events as events
 from a2a_trust.sources.base import LogFile, LogPart, LogUnreadableError, Reading, Skips
 
@@ -62,19 +62,7 @@ class JsonlSource:
 
     def discover(self, root: Path, skips: Skips) -> Iterator[list[LogFile]]:
         """Yield each file of events below a folder. Copies are read too: an event counts once."""
-        paths = [str(root)] if root.is_file() else sorted(files.walk(str(root), ".jsonl", skips))
-        for path in paths:
-            if _holds_events(path) and (state := files.stat_of(path, skips)) is not None:
-                yield [
-                    LogFile(
-                        source=self.name,
-                        path=path,
-                        gen=0,
-                        size=state.st_size,
-                        mtime_ns=state.st_mtime_ns,
-                        inode=state.st_ino,
-                    )
-                ]
+        return json_lines.discover(self.name, root, _holds_events, skips)
 
     def header(self, log: LogFile) -> facts.LogHeader:
         """Return the file's key, its path: a file may hold any number of sessions."""
