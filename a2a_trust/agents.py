@@ -54,6 +54,9 @@ _COUNTED = {
     "message-delivered": "messages_delivered",
     "exit-code": "non_zero_exits",
     "spawn-failed": "failed_spawns",
+    "run-started": "runs_started",
+    "run-ended": "runs_ended",
+    "run-stopped": "runs_stopped",
     MEMBER_REGISTERED: "sessions",
 }
 """Observations that only add to a count."""

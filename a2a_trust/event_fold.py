@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 LEAD = "team-lead"
 """Name of a team's lead on its board."""
-RUN_ENDED = "run-ended"
 
 
 class EventFold:
@@ -70,7 +69,7 @@ class EventFold:
             facts.MessageSeen: self._seen,
             facts.MessageSent: self._sent,
             facts.Spawned: self._spawned,
-            facts.RunEnded: self._run_ended,
+            facts.Run: self._run,
             facts.TaskChange: self._task,
             facts.TaskSeen: self._task_seen,
             facts.Verdict: self._verdict,
@@ -239,8 +238,10 @@ class EventFold:
         if fact.failed:
             self._find(fact, "spawn-failed", f"spawn:{self._name(fact)}", Details(), pos=2, subject=fact.profile)
 
-    def _run_ended(self, fact: facts.RunEnded) -> None:
-        self._find(fact, RUN_ENDED, f"run:{self._name(fact)}", Details(ms=fact.ms), pos=2, subject=fact.profile)
+    def _run(self, fact: facts.Run) -> None:
+        kind = f"run-{fact.state}"
+        details = Details(call=fact.call, ms=fact.ms, reason=fact.reason or None)
+        self._find(fact, kind, f"{kind}:{self._name(fact)}", details, pos=2, subject=fact.profile)
 
     def _verdict(self, fact: facts.Verdict) -> None:
         details = Details(rating=fact.rating)

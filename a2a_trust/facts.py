@@ -198,11 +198,20 @@ class Spawned(Fact, frozen=True, tag="spawned"):
     failed: bool = False
 
 
-class RunEnded(Fact, frozen=True, tag="ran"):
-    """An agent that was spawned came to its end; that says nothing about how well it did."""
+class Run(Fact, frozen=True, tag="run"):
+    """The run of an agent that was spawned began, came to its end or was cut short; none says how well it did.
+
+    A run that has begun and of which no end is told may still go on.
+    """
 
     profile: Profile
+    state: str
+    """`started`, `ended` or `stopped`."""
+    call: str
+    """The call that spawned it."""
     ms: int | None = None
+    reason: str = ""
+    """Why it was cut short."""
 
 
 class MessageSent(Fact, frozen=True, tag="sent"):
@@ -270,7 +279,7 @@ AnyFact = (
     | MessageSeen
     | Begun
     | Spawned
-    | RunEnded
+    | Run
     | MessageSent
     | TaskChange
     | TaskSeen

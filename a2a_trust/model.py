@@ -236,9 +236,17 @@ class Stats(Struct, kw_only=True, rename="camel"):
     unanswered_calls: int = 0
     non_zero_exits: int = 0
     failed_spawns: int = 0
+    runs_started: int = 0
+    runs_ended: int = 0
+    runs_stopped: int = 0
     messages_delivered: int = 0
     sessions: int = 0
     unattributable: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def runs_open(self) -> int:
+        """Runs that have begun and of which no end is told: they may still go on."""
+        return max(0, self.runs_started - self.runs_ended - self.runs_stopped)
 
 
 class HistoryEntry(Struct, frozen=True, kw_only=True):

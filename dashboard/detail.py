@@ -142,6 +142,6 @@ def _not_blamed(found: Sequence[tuple[Row, float | None]], policy: Policy) -> li
             reasons["task completed: no work of its owner stands behind it"] += 1
         elif is_coordination(policy, tool) and row.kind == TOOL_ERROR:
             reasons[f"failed call of {tool}: coordination, not work"] += 1
-        elif row.kind in ("exit-code", "spawn-failed", "task-released", "task-deleted"):
+        elif row.kind in ("exit-code", "spawn-failed", "run-stopped", "task-released", "task-deleted"):
             reasons[row.kind.replace("-", " ")] += 1
     return sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -152,6 +152,9 @@ def _print_statistics(console: Console, signal: Signal) -> None:
         (stats.non_zero_exits, "commands with a non-zero exit code"),
         (stats.unsupported_completions, "completions without work"),
         (stats.failed_spawns, "failed spawns"),
+        (stats.runs_ended, "runs to the end"),
+        (stats.runs_stopped, "runs cut short"),
+        (stats.runs_open, "runs without an end so far"),
         (stats.coordination_calls, "coordination calls"),
     ):
         if count:

@@ -52,6 +52,8 @@ class Agent:
     excused: Mapping[str, int] = field(default_factory=dict)
     unsupported: int = 0
     failed_spawns: int = 0
+    runs: Mapping[str, int] = field(default_factory=dict)
+    """Runs by how they stand: `ended`, `stopped`, `open`."""
 
 
 @dataclass(frozen=True)
@@ -171,8 +173,7 @@ def subagents(number: int) -> Scenario:
     log.later().result(log.spawn("reviewer", "Boo."), denied, error=True)
     launched = log.spawn("Explore", "Later.", run_in_background=True)
     log.later().result(launched, outcome={"isAsync": True, "status": "async_launched", "agentId": "bg"})
-    notice = "<task-notification>\n<task-id>bg</task-id>\n<status>completed</status>\n</task-notification>"
-    log.later().user(notice)
+    log.later().user(notice("bg", "completed"))
     log.spawn("Explore", "Never answered.")
     flow = Transcript(number * 10 + 9, T + 90_000, session=log.session, agent="wf1")
     flow.user("A step.")
@@ -195,10 +196,10 @@ def subagents(number: int) -> Scenario:
         files,
         (
             main("ok", excused={}),
-            subagent("reviewer", "ok err", 'Reviews code. <example>Say: "look"</example>'),
-            subagent("plug:helper", "ok err", "Helps with: things"),
-            subagent("Explore", "ok err"),
-            subagent("general-purpose", "ok err"),
+            subagent("reviewer", "ok err", 'Reviews code. <example>Say: "look"</example>', runs={"ended": 1}),
+            subagent("plug:helper", "ok err", "Helps with: things", runs={"ended": 1}),
+            subagent("Explore", "ok err", runs={"ended": 2}),
+            subagent("general-purpose", "ok err", runs={"ended": 1}),
             subagent("workflow-subagent", "ok"),
             subagent("ghost", "", failed_spawns=1),
         ),
@@ -228,7 +229,7 @@ def older(number: int) -> Scenario:
             f"{folder}/agent-0a1b.jsonl": child.data,
             f"{folder}/agent-0c2d.jsonl": orphan.data,
         },
-        (main(""), subagent("planner", "ok ok")),
+        (main(""), subagent("planner", "ok ok", runs={"ended": 1})),
         sessions=3,
         waiting=1,
     )
@@ -254,7 +255,11 @@ def inline(number: int) -> Scenario:
         "The oldest layout: two subagents whose lines stand interleaved in their parent's file, without an id; each is "
         "known by its prompt.",
         {main_file(log): log.data},
-        (main("ok"), subagent("scout", "ok err"), subagent("writer", "ok")),
+        (
+            main("ok"),
+            subagent("scout", "ok err", runs={"ended": 1}),
+            subagent("writer", "ok", runs={"ended": 1}),
+        ),
         sessions=3,
     )
 
@@ -489,6 +494,71 @@ def names(number: int) -> Scenario:
     )
 
 
+def runs(number: int) -> Scenario:
+    """Run subagents to their end, into a failure, and not to an end at all; in the background and waited for."""
+    log = begun(number, version="2.1.20")
+    log.spawned(log.spawn("builder", "Build."), "b0")
+    for count, kind in enumerate(("builder", "builder", "builder", "digger", "digger"), 1):
+        call = log.spawn(kind, f"Job {count}.", run_in_background=True)
+        log.later(5).result(call, outcome={"isAsync": True, "status": "async_launched", "agentId": f"b{count}"})
+    log.later().user(notice("b4", "running"))
+    half = len(log.events)
+    log.later().user(notice("b1", "completed"))
+    log.later().user(notice("shell-7", "failed"))
+    log.work()
+    log.later().add("attachment", attachment=queued(notice("b2", "completed")))
+    log.later().add("attachment", attachment={"type": "todo_reminder", "content": []})
+    log.later().result(
+        log.later().call("TaskOutput", {"task_id": "b3"}),
+        outcome={"retrieval_status": "success", "task": {"task_id": "b3", "status": "completed"}},
+    )
+    log.later().user(notice("b5", "failed"))
+    dug = log.spawn("digger", "Dig.")
+    log.later().add("progress", data={"type": "agent_progress", "agentId": "d1", "prompt": "Dig."}, parentToolUseID=dug)
+    log.later().result(dug, "[Request interrupted by user for tool use]", error=True)
+    log.later().result(log.spawn("ghost", "Boo."), "Agent type 'ghost' not found.", error=True)
+    walk = log.spawn("walker", "Walk.", tool="Task")
+    walker = Transcript(number * 10 + 1, log.now + 10, session=log.session, agent="0e3f", version="2.1.20")
+    walker.user("Walk.")
+    walker.work().work(good=False)
+    for event in walker.events:
+        shown = {"type": "agent_progress", "agentId": "0e3f", "message": event}
+        log.later().add("progress", data=shown, parentToolUseID=walk, toolUseID="agent_msg_made")
+    fork = Transcript(number * 10 + 2, log.now + 50_000, parent=log.events[half - 1]["uuid"])  # type: ignore[arg-type]
+    fork.later().user(notice("b1", "completed"))
+    fork.work("Bash")
+    folder = f"projects/{slug('/home/dev/project')}"
+    return Scenario(
+        "Runs. builder comes to its end four times: waited for, by a notice, by a notice in the middle of a turn, and "
+        "asked for; a fork has another notice of the second. digger still runs, failed, and was interrupted; ghost "
+        "could not start; walker still runs and is known by what is shown of it in its spawner's log. A notice of a "
+        "shell, and one that says that a run goes on, end nothing.",
+        {
+            main_file(log): log.data,
+            main_file(fork): log.copied(fork.session, upto=half) + fork.data,
+            f"{folder}/agent-0e3f.jsonl": walker.data,
+        },
+        (
+            main("ok ok"),
+            subagent("builder", "", runs={"ended": 4}),
+            subagent("digger", "", runs={"stopped": 2, "open": 1}),
+            subagent("ghost", "", failed_spawns=1),
+            subagent("walker", "ok err", runs={"open": 1}),
+        ),
+        sessions=3,
+    )
+
+
+def notice(agent: str, status: str) -> str:
+    """Return what the harness says of a run in the background."""
+    return f"<task-notification>\n<task-id>{agent}</task-id>\n<status>{status}</status>\n</task-notification>"
+
+
+def queued(said: str) -> dict[str, str]:
+    """Return a notice as it reaches an agent in the middle of its turn."""
+    return {"type": "queued_command", "prompt": said, "commandMode": "task-notification"}
+
+
 SCENARIOS: Final[dict[str, tuple[int, Callable[[int], Scenario]]]] = {
     "made-outcomes": (1, outcomes),
     "made-subagents": (2, subagents),
@@ -500,6 +570,7 @@ SCENARIOS: Final[dict[str, tuple[int, Callable[[int], Scenario]]]] = {
     "made-clock": (8, clock),
     "made-damaged": (9, damaged),
     "made-names": (10, names),
+    "made-runs": (11, runs),
 }
 
 
@@ -527,6 +598,7 @@ def expectation(scenario: Scenario) -> dict[str, object]:
                 "trust": trust,
                 "unattributable": dict(agent.excused),
                 "failedSpawns": agent.failed_spawns,
+                "runs": {"ended": 0, "stopped": 0, "open": 0, **agent.runs},
                 "unsupportedCompletions": agent.unsupported if policy == "standard" else 0,
             }
             evidence[policy] += sum(kinds.values())
@@ -545,7 +617,8 @@ def readme(scenarios: Mapping[str, Scenario], expected: Mapping[str, Mapping[str
         "`expected.json` says what each must give, under the policies `standard` and `seed`. `sessions` counts logs: a",
         "session or a subagent, once for each file it stands in; `waiting` those whose agent only another log could",
         "name; `skipped` the lines that could not be used, by reason. `kinds` counts what is folded, a completed task",
-        "once for each dimension; `trust` is `[value, samples, good]`.",
+        "once for each dimension; `trust` is `[value, samples, good]`; `runs` are those of subagents: come to an end,",
+        "cut short, or without an end so far.",
         "",
         "| folder | what it holds |",
         "|---|---|",

@@ -1092,6 +1092,9 @@ def readme_table(agents: Mapping[str, Mapping[str, object]]) -> list[str]:
         assert isinstance(excused, dict)
         assert isinstance(trust, dict)
         other = {key: agent[key] for key in ("failedSpawns", "unsupportedCompletions") if agent[key]}
+        runs = agent.get("runs", {})
+        assert isinstance(runs, dict)
+        other |= {f"runs {how}": count for how, count in runs.items() if count}
         cells = [
             ", ".join(f"{kind} {count}" for kind, count in counts.items()) or "–" for counts in (kinds, excused | other)
         ]

@@ -322,7 +322,7 @@ def test_a_command_that_was_interrupted_is_no_success(  # noqa: PLR0913, PLR0917
     ("text", "error", "reason", "observed"),
     [
         ("API Error: 529 Overloaded", True, "provider_error", []),
-        ("API Error: 529 Overloaded", False, "provider_error", []),
+        ("API Error: 529 Overloaded", False, "provider_error", ["run-stopped"]),
         ("Agent type 'reviewer' not found.", True, None, ["spawn-failed"]),
         ("All done; the API Error: is mended.", False, None, ["run-ended"]),
     ],
@@ -339,7 +339,7 @@ def test_an_agent_that_its_provider_failed_is_no_failed_spawn(
     write(tmp_path, {main_file(log): log.data, f"projects/{slug(CWD)}/agent-a1.jsonl": child.data})
     ingest(tmp_path / "home", tmp_path)
     rows = list(read_all_rows(tmp_path / "home"))
-    assert [row.kind for row in rows if row.kind in ("run-ended", "spawn-failed")] == observed
+    assert [row.kind for row in rows if row.kind in ("run-ended", "run-stopped", "spawn-failed")] == observed
     assert [row.evidence.reason for row in rows if row.evidence.tool == "Agent"] == [reason]
     assert bool(trust_of(tmp_path / "home").get("reviewer")) is not error
 

@@ -152,16 +152,11 @@ def test_every_line_is_in_exactly_one_count(result: Result, folder: str, policy:
     assert counted == summary.lines > 0, (folder, policy)
 
 
-def test_a_subagent_that_ran_to_its_end_or_could_not_start_says_so(
-    result_of: Callable[[str, str], Result],
-) -> None:
-    """Ends of runs and failed spawns are observations about the type; a run that still goes on gives none."""
-    rows = result_of("made-subagents", "standard").rows
-    found = Counter((row.subject_name, row.kind) for row in rows if row.kind in ("run-ended", "spawn-failed"))
-    assert found == {
-        ("reviewer", "run-ended"): 1,
-        ("plug:helper", "run-ended"): 1,
-        ("Explore", "run-ended"): 2,
-        ("general-purpose", "run-ended"): 1,
-        ("ghost", "spawn-failed"): 1,
+@all_cases
+def test_runs_stand_as_expected(result: Result, folder: str, policy: str) -> None:
+    """Runs that came to their end, were cut short and may still go on are told apart, by type of agent."""
+    found = {
+        name: {"ended": stats.runs_ended, "stopped": stats.runs_stopped, "open": stats.runs_open}
+        for name, stats in ((name, agent.stats) for name, agent in result.agents.items())
     }
+    assert found == of_agents(folder, policy, "runs")

@@ -49,6 +49,9 @@ QUALITIES = [
 OBSERVATIONS = [
     "member-registered",
     "spawn-failed",
+    "run-started",
+    "run-ended",
+    "run-stopped",
     "tool-unattributable",
     "response-unattributable",
     "call-unanswered",

@@ -12,7 +12,6 @@ from typing import Any
 from msgspec import Struct, field
 
 from a2a_trust import facts
-from a2a_trust.sources import claude_agents as agents
 from a2a_trust.sources import claude_lines as lines
 
 SPAWNING = ("Task", "Agent")
@@ -27,7 +26,14 @@ class OpenCall(Struct, array_like=True):
     """A call that waits for its result: the tool, and what of its input the result does not repeat."""
 
     tool: str
+    id: str = ""
+    event: str = ""
+    seq: int = 0
+    time: int = 0
+    begun: bool = False
+    """Whether the agent that it spawns was seen to run."""
     kind: str = ""
+    """The type of agent that it names; empty where it names none."""
     name: str = ""
     team: str = ""
     prompt: str = ""
@@ -67,7 +73,7 @@ def opened(tool: str, given: object) -> OpenCall:
     if not isinstance(given, lines.Input):
         return call
     if tool in SPAWNING:
-        call.kind = lines.text(given.subagent_type) or agents.DEFAULT_TYPE
+        call.kind = lines.text(given.subagent_type)
         call.name, call.team = lines.text(given.name), lines.text(given.team_name)
         call.prompt = lines.digest(given.prompt) if isinstance(given.prompt, str) else ""
     elif tool == "SendMessage":

@@ -123,7 +123,8 @@ class ClaudeCodeSource:
 
 
 def _known(line: lines.Line) -> bool:
-    return isinstance(line.type, str) and (line.type in lines.RELEVANT or line.type in lines.IRRELEVANT)
+    kinds = (lines.RELEVANT, lines.IN_PASSING, lines.IRRELEVANT)
+    return isinstance(line.type, str) and any(line.type in known for known in kinds)
 
 
 def _is_transcript(path: str) -> bool:

@@ -23,7 +23,6 @@ IRRELEVANT = frozenset(
         "agent-name",
         "agent-setting",
         "ai-title",
-        "attachment",
         "bridge-session",
         "content-replacement",
         "custom-title",
@@ -35,7 +34,6 @@ IRRELEVANT = frozenset(
         "mode",
         "permission-mode",
         "pr-link",
-        "progress",
         "queue-operation",
         "speculation-accept",
         "summary",
@@ -44,8 +42,10 @@ IRRELEVANT = frozenset(
         "worktree-state",
     ]
 )
-"""Kinds of lines that are known and cannot matter. `progress` repeats what stands in the subagent's own log."""
+"""Kinds of lines that are known and cannot matter."""
 RELEVANT = frozenset(["user", "assistant", "system"])
+IN_PASSING = frozenset(["attachment", "progress"])
+"""Kinds of lines that at most tell of a run that it began, or how it ended."""
 
 
 class Input(Struct):
@@ -111,6 +111,20 @@ class Outcome(Struct):
     recipients: Any = None
 
 
+class Progress(Struct, rename="camel"):
+    """What a `progress` line shows. Of a subagent it repeats what stands in that one's own log."""
+
+    type: Any = None
+    agent_id: Any = None
+
+
+class Attachment(Struct):
+    """What the harness put before an agent in the middle of its turn."""
+
+    prompt: Any = None
+    mode: Any = field(default=None, name="commandMode")
+
+
 class Line(Struct, rename="camel"):
     """One line."""
 
@@ -131,6 +145,10 @@ class Line(Struct, rename="camel"):
     forked_from: Any = None
     message: Message | list[Any] | _Scalar = None
     outcome: Outcome | list[Any] | _Scalar = field(default=None, name="toolUseResult")
+    data: Progress | list[Any] | _Scalar = None
+    attachment: Attachment | list[Any] | _Scalar = None
+    tool_use: Any = field(default=None, name="toolUseID")
+    parent_tool_use: Any = field(default=None, name="parentToolUseID")
 
     @property
     def identity(self) -> str:

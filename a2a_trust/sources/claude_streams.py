@@ -6,14 +6,13 @@ to which one it belongs. What a result means often stands in its call, so calls 
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct, field
 
 from a2a_trust import facts
 from a2a_trust.model import Profile
 from a2a_trust.sources import claude_agents as agents
 from a2a_trust.sources import claude_lines as lines
+from a2a_trust.sources import claude_runs as runs
 from a2a_trust.sources import json_lines
 from a2a_trust.sources.claude_calls import (
     MESSAGE,
@@ -33,10 +32,6 @@ from a2a_trust.sources.json_lines import LineError
 _SYNTHETIC = "<synthetic>"
 _INTERRUPTED = "[Request interrupted by user"
 _MESSAGE_START = "<teammate-message"
-_NOTICE = re.compile(
-    r"<task-notification>.*?<task-id>([^<]{1,200})</task-id>.*?<status>([a-z_]{1,40})</status>", re.DOTALL
-)
-_NOTICE_START = "<task-notification>"
 _OPEN_CALLS = 2_000
 """Calls remembered in a log; the oldest are forgotten."""
 
@@ -57,7 +52,7 @@ class Stream(Struct, array_like=True):
     led: bool = False
     """Its first prompt is a message of a team's lead."""
     calls: dict[str, OpenCall] = field(default_factory=dict)
-    launched: dict[str, Profile] = field(default_factory=dict)
+    running: dict[str, runs.Background] = field(default_factory=dict)
     """Agents that run in the background, by their ids."""
     profile: Profile | None = None
 
@@ -95,7 +90,14 @@ class Reader:
         if stream is None and line.type in lines.RELEVANT:
             reason = "wrong-shape"
             raise LineError(reason)
-        if stream is None or line.type not in lines.RELEVANT or line.is_meta is True or line.is_compact_summary is True:
+        if stream is None or line.is_meta is True or line.is_compact_summary is True:
+            return False
+        if line.type in lines.IN_PASSING:
+            said = self._in_passing(line, stream)
+            if said:
+                self.facts.setdefault(key, []).extend(said)
+            return bool(said)
+        if line.type not in lines.RELEVANT:
             return False
         seq = json_lines.seq_of(line.identity)
         if seq in self.streams.seen:
@@ -196,13 +198,14 @@ class Reader:
             event = event_of_call(call, where)
             found.append(facts.Call(where.seq, where.time, call, tool, model, event=event))
             made = opened(tool, block.input)
+            made.id, made.event, made.seq, made.time = call, event, where.seq, where.time
             stream.calls.pop(call, None)
             stream.calls[call] = made
             if len(stream.calls) > _OPEN_CALLS:
                 del stream.calls[next(iter(stream.calls))]
             if tool in SPAWNING:
                 member = bool(made.team and made.name)
-                profile = self._spawned(made.kind, stream.cwd, member=member)
+                profile = self._spawned(made.kind or agents.DEFAULT_TYPE, stream.cwd, member=member)
                 prompt = f"prompt/{made.prompt}" if member else f"prompt/{stream.session}/{made.prompt}"
                 found.append(facts.Spawned(where.seq, where.time, _ids(prompt), profile, event=event))
         return found
@@ -226,10 +229,8 @@ class Reader:
                 found.append(facts.Boundary(where.seq, where.time, event=where.event))
             else:
                 found += messages(came, where)
-        elif said.startswith(_NOTICE_START):
-            for agent, status in _NOTICE.findall(said):
-                if status == "completed" and agent in stream.launched:
-                    found.append(facts.RunEnded(where.seq, where.time, stream.launched[agent], event=where.event))
+        elif said.lstrip().startswith(runs.NOTICE_START):
+            found += _notices(said, stream)
         elif not results and said:
             stream.prompt = lines.digest(said) if first else stream.prompt
             found.append(facts.Boundary(where.seq, where.time, event=where.event))
@@ -265,7 +266,25 @@ class Reader:
             found += task_change(call, structured, where)
         elif call.tool in ("TaskList", "TaskGet"):
             found += tasks_seen(structured, where)
+        elif call.tool == "TaskOutput" and structured and isinstance(structured.task, dict):
+            task = structured.task
+            found += runs.over(stream.running, lines.text(task.get("task_id")), lines.text(task.get("status")))
         return found
+
+    def _in_passing(self, line: lines.Line, stream: Stream) -> list[facts.AnyFact]:
+        """Return what lines tell that are no part of the conversation: that a subagent runs, that one is done."""
+        if line.type == "attachment":
+            return _notices(runs.notice_in(line), stream)
+        shown = line.data
+        if not isinstance(shown, lines.Progress) or shown.type != "agent_progress":
+            return []
+        names = (lines.text(line.parent_tool_use), lines.text(line.tool_use))
+        call = next((stream.calls[name] for name in names if name in stream.calls), None)
+        if call is None or call.begun or not call.kind or call.tool not in SPAWNING or (call.team and call.name):
+            return []
+        profile = self._spawned(call.kind, stream.cwd)
+        ids = _ids(f"agent/{lines.text(shown.agent_id)}")
+        return [facts.Spawned(call.seq, call.time, ids, profile, event=call.event), *runs.started(call, profile)]
 
     def _spawn_result(
         self,
@@ -275,33 +294,48 @@ class Reader:
         where: Where,
         stream: Stream,
     ) -> list[facts.AnyFact]:
-        member = bool(call.team and call.name)
-        if failure is not None and classify(call.tool, failure) is None:
-            profile = self._spawned(call.kind, stream.cwd, member=member)
+        reason = classify(call.tool, failure) if failure is not None else None
+        agent = lines.text(outcome.agent_id) if outcome else ""
+        status = lines.text(outcome.status) if outcome else ""
+        member = bool(call.team and call.name) or status == "teammate_spawned"
+        told = (lines.text(outcome.agent_type) or lines.text(outcome.team_agent_type)) if outcome else ""
+        profile = self._spawned(call.kind or told or agents.DEFAULT_TYPE, stream.cwd, member=member)
+        ran = call.begun or bool(agent)
+        if failure is not None and reason is None and not ran:
             return [facts.Spawned(where.seq, where.time, (), profile, failed=True, event=where.event)]
-        if outcome is None or (failure is not None and not lines.text(outcome.agent_id)):
-            return []
-        status = lines.text(outcome.status)
-        member = member or status == "teammate_spawned"
-        kind = lines.text(outcome.agent_type) or lines.text(outcome.team_agent_type) or call.kind
-        profile = self._spawned(kind, stream.cwd, member=member)
-        name, team = lines.text(outcome.name) or call.name, lines.text(outcome.team_name) or call.team
-        agent = lines.text(outcome.agent_id)
-        board = f"{name}@{team}" if name and team else ""
-        ids = _ids(
-            f"agent/{agent}" if agent else "",
-            f"agent/{board}" if board else "",
-            f"agent/{lines.text(outcome.team_agent_id) or lines.text(outcome.teammate_id)}" if member else "",
-        )
-        found: list[facts.AnyFact] = [
-            facts.Spawned(where.seq, where.time, ids, profile, name if member else "", event=where.event)
-        ]
+        found: list[facts.AnyFact] = []
+        if outcome is not None and (failure is None or agent):
+            found.append(_introduced(call, outcome, profile, where, member=member))
+        if member:
+            return found
         if agent and status == "async_launched":
-            stream.launched[agent] = profile
-        if status == "completed" and failure is None:
-            duration = outcome.duration if type(outcome.duration) is int and outcome.duration >= 0 else None
-            found.append(facts.RunEnded(where.seq, where.time, profile, duration, event=where.event))
+            found += runs.started(call, profile)
+            stream.running[agent] = runs.Background(call, profile)
+        elif failure is None and status == "completed":
+            found += runs.ended(call, profile, where, outcome.duration if outcome else None)
+        elif failure is not None and ran:
+            found += runs.stopped(call, profile, where, reason)
         return found
+
+
+def _introduced(
+    call: OpenCall, outcome: lines.Outcome, profile: Profile, where: Where, *, member: bool
+) -> facts.Spawned:
+    """Return who was spawned, under all ids by which its own log may ask."""
+    name, team = lines.text(outcome.name) or call.name, lines.text(outcome.team_name) or call.team
+    agent = lines.text(outcome.agent_id)
+    board = f"{name}@{team}" if name and team else ""
+    ids = _ids(
+        f"agent/{agent}" if agent else "",
+        f"agent/{board}" if board else "",
+        f"agent/{lines.text(outcome.team_agent_id) or lines.text(outcome.teammate_id)}" if member else "",
+    )
+    return facts.Spawned(where.seq, where.time, ids, profile, name if member else "", event=where.event)
+
+
+def _notices(said: str, stream: Stream) -> list[facts.AnyFact]:
+    """Return what the harness told of runs in the background."""
+    return [fact for agent, status in runs.notices(said) for fact in runs.over(stream.running, agent, status)]
 
 
 def _ids(*names: str) -> tuple[str, ...]:
