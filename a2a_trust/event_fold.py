@@ -273,12 +273,7 @@ class EventFold:
             task.lost = True
         state.tasks[fact.task] = task
         old, new, was = fact.before or task.status, fact.after or fact.before or task.status, task.owner
-        known = not task.lost or (fact.owner is not None and new == COMPLETED)
-        if fact.owner is not None and (fact.owner != was or task.lost):
-            task.owner, task.lost = fact.owner, False
-            task.since, task.mark = fact.time, state.succeeded
-        elif new == IN_PROGRESS and old != IN_PROGRESS and self._is_own(was):
-            task.since, task.mark = fact.time, state.succeeded
+        known = self._hand_over(task, fact, old, new)
         task.status = new
         if new == old:
             return
@@ -286,6 +281,19 @@ class EventFold:
             self._transition(fact, task, (old, new), was)
         else:
             self._skip("task-owner-unknown")
+
+    def _hand_over(self, task: EventTask, fact: facts.TaskChange, old: str, new: str) -> bool:
+        """Note whose a task is with a change; tell whether it is known whose it was when it changed."""
+        known = not task.lost or (fact.owner is not None and new == COMPLETED)
+        if fact.owner is not None and (fact.owner != task.owner or task.lost):
+            task.owner, task.lost = fact.owner, False
+            task.since, task.mark = fact.time, self._state.succeeded
+        elif fact.board and new == COMPLETED and not (task.owner or self.log.header.headless):
+            # This log names nobody. Whoever did it may have had it for as long as this log knows of it.
+            task.owner, task.lost, known = fact.board, False, True
+        elif new == IN_PROGRESS and old != IN_PROGRESS and self._is_own(task.owner):
+            task.since, task.mark = fact.time, self._state.succeeded
+        return known
 
     def _transition(self, fact: facts.TaskChange, task: EventTask, statuses: tuple[str, str], was: str) -> None:
         kind, dims = _meaning(*statuses)

@@ -234,6 +234,8 @@ class TaskChange(Fact, frozen=True, tag="change"):
     created: bool = False
     since: int | None = None
     """When the agent became its owner, where the event itself says so; then it is the agent's task."""
+    board: str = ""
+    """Who owns the task by the team's own files, for an event that does not say."""
 
 
 class Replied(Fact, frozen=True, tag="replied"):

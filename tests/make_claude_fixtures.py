@@ -549,6 +549,42 @@ def runs(number: int) -> Scenario:
     )
 
 
+def board(number: int) -> Scenario:
+    """Leave the files of teams that are still there to say what the transcripts do not."""
+    name = f"gamma{number}"
+    lead = begun(number, team=name)
+    lead.recruit("coder", "cody", name, "Write the code.")
+    for task in "123":
+        lead.create_task(task, f"Task {task}")
+    cody = Transcript(number * 10 + 1, lead.now + 1_000, team=name, member="cody")
+    cody.user(message("team-lead", "Write the code."))
+    cody.work("Edit").work("Edit", good=False)
+    lead.at(cody.now + 1_000)
+    for task in "123":
+        lead.update_task(task, "in_progress", "completed")
+    stray = Transcript(number * 10 + 2, T + 90_000, version="2.1.160")
+    stray.user(message("team-lead", "Test the code."))
+    stray.work("Bash")
+    held = {"id": "1", "subject": "Task 1", "status": "completed", "owner": "cody", "blocks": [], "blockedBy": []}
+    member = {"name": "tess", "agentId": "tess@delta", "agentType": "tester", "prompt": "Test the code."}
+    return Scenario(
+        "The files of two teams. The lead completes three tasks and names no owner: of the first the board says that "
+        "it was cody's, the second bears another title there, the third is not there. Of a member whose lead's "
+        "transcript is gone its team's `config.json` knows the prompt.",
+        {
+            main_file(lead): lead.data,
+            main_file(cody): cody.data,
+            main_file(stray): stray.data,
+            f"tasks/{name}/1.json": json.dumps(held, indent=2),
+            f"tasks/{name}/2.json": json.dumps({**held, "id": "2", "subject": "Of another time"}, indent=2),
+            f"tasks/{name}/.highwatermark": "3",
+            "teams/delta/config.json": json.dumps({"name": "delta", "members": [member]}, indent=2),
+        },
+        (main(""), mate("coder", "ok err done"), mate("tester", "ok")),
+        sessions=3,
+    )
+
+
 def notice(agent: str, status: str) -> str:
     """Return what the harness says of a run in the background."""
     return f"<task-notification>\n<task-id>{agent}</task-id>\n<status>{status}</status>\n</task-notification>"
@@ -571,6 +607,7 @@ SCENARIOS: Final[dict[str, tuple[int, Callable[[int], Scenario]]]] = {
     "made-damaged": (9, damaged),
     "made-names": (10, names),
     "made-runs": (11, runs),
+    "made-board": (12, board),
 }
 
 
@@ -611,8 +648,9 @@ def readme(scenarios: Mapping[str, Scenario], expected: Mapping[str, Mapping[str
     lines = [
         "# Transcripts of Claude Code for the tests",
         "",
-        "Each folder stands for a configuration folder (`~/.claude`): `projects`, and where it matters `agents` and",
-        "`plugins`. All are written by `tests/make_claude_fixtures.py`; nothing in them comes from a real session.",
+        "Each folder stands for a configuration folder (`~/.claude`): `projects`, and where it matters `agents`,",
+        "`plugins`, `teams` and `tasks`. All are written by `tests/make_claude_fixtures.py`; nothing in them comes",
+        "from a real session.",
         "",
         "`expected.json` says what each must give, under the policies `standard` and `seed`. `sessions` counts logs: a",
         "session or a subagent, once for each file it stands in; `waiting` those whose agent only another log could",

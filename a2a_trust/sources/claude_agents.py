@@ -19,8 +19,6 @@ from a2a_trust.sources.base import Skips
 NAME = "claude-code"
 MAIN = Profile(name="main", provider=NAME, context="root", role=Role.MAIN)
 DEFAULT_TYPE = "general-purpose"
-_FILE_LIMIT = 1 << 20
-"""Bytes; larger files define no agent."""
 _FOLDER_LIMIT = 2_000
 _KEY = re.compile(r"(name|description)[ \t]*:[ \t]*(.*)", re.DOTALL)
 _ESCAPES = {"\\n": " ", "\\t": " ", "\\r": " ", '\\"': '"', "\\\\": "\\"}
@@ -43,26 +41,6 @@ def config_dir(path: str) -> str:
     if "projects" not in above:
         return ""
     return str(Path(*above[: len(above) - 1 - above[::-1].index("projects")]))
-
-
-def type_of_member(member: str, team: str, config: str) -> str:
-    """Return the type of a member of a team, from the team's own file where that still exists; else empty.
-
-    The file is found by what it says, never by a name from a log.
-    """
-    root = os.path.join(config, "teams") if config else ""  # noqa: PTH118 - a path as text
-    if not root or not os.path.isdir(root):  # noqa: PTH112 - a path as text
-        return ""
-    for folder in files.entries(root, Skips())[:_FOLDER_LIMIT]:
-        try:
-            found = json.loads(_content(Path(folder.path) / "config.json"))
-        except (ValueError, RecursionError):
-            continue
-        members = found.get("members") if isinstance(found, dict) and found.get("name") == team else None
-        for one in members if isinstance(members, list) else ():
-            if isinstance(one, dict) and one.get("name") == member and isinstance(one.get("agentType"), str):
-                return str(one["agentType"])
-    return ""
 
 
 class Definitions:
@@ -121,7 +99,7 @@ def _signature(folder: str) -> _Signature:
 def _plugin_name(plugin: Path) -> str:
     """Return what a plugin calls itself, else the name of its folder."""
     try:
-        manifest = json.loads(_content(plugin / ".claude-plugin" / "plugin.json"))
+        manifest = json.loads(files.content(plugin / ".claude-plugin" / "plugin.json"))
     except (ValueError, RecursionError):
         return plugin.name
     name = manifest.get("name") if isinstance(manifest, dict) else None
@@ -131,19 +109,9 @@ def _plugin_name(plugin: Path) -> str:
 def _definitions(paths: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in paths:
-        values = front_matter(_content(Path(path)))
+        values = front_matter(files.content(Path(path)))
         found.setdefault(values.get("name") or Path(path).stem, values.get("description", ""))
     return found
-
-
-def _content(path: Path) -> str:
-    """Return the text of a small regular file, else nothing."""
-    try:
-        if not path.is_file() or path.stat().st_size > _FILE_LIMIT:
-            return ""
-        return path.read_bytes().decode("utf-8-sig", "replace")
-    except (OSError, ValueError):
-        return ""
 
 
 def front_matter(content: str) -> dict[str, str]:

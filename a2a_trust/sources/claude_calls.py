@@ -19,7 +19,6 @@ MESSAGE = re.compile(r"<teammate-message\s+teammate_id=\"([^\"]*)\"[^>]*>(.*?)</
 _PROSE = (None, "message", "broadcast")
 _UNIQUE = re.compile(r"[A-Za-z]+_[A-Za-z0-9_-]{16,}", re.ASCII)
 """Ids of calls that no other call has; some gateways only count calls."""
-_LARGEST_NUMBER = 10**9
 
 
 class OpenCall(Struct, array_like=True):
@@ -41,6 +40,8 @@ class OpenCall(Struct, array_like=True):
     owner: str | None = None
     task: str = ""
     status: str = ""
+    subject: str = ""
+    """Digest of the title of a task that it puts on the board."""
 
 
 class Where:
@@ -82,9 +83,13 @@ def opened(tool: str, given: object) -> OpenCall:
         if isinstance(said, str) and given.type in _PROSE and not is_protocol(said):
             call.targets = [target]
     elif tool == "TaskUpdate":
-        call.task = _task_id(given.task_id)
+        call.task = lines.task_id(given.task_id)
         call.status = lines.text(given.status)
         call.owner = lines.text(given.owner) if isinstance(given.owner, str) else None
+    elif tool == "TaskCreate":
+        call.subject = lines.digest(given.subject) if isinstance(given.subject, str) else ""
+    elif tool == "TeamCreate":
+        call.team = lines.text(given.team_name)
     return call
 
 
@@ -111,15 +116,15 @@ def is_protocol(body: str) -> bool:
     return isinstance(value, dict) and isinstance(value.get("type"), str)
 
 
-def task_change(call: OpenCall, outcome: lines.Outcome | None, where: Where) -> list[facts.AnyFact]:
+def task_change(call: OpenCall, outcome: lines.Outcome | None, where: Where) -> list[facts.TaskChange]:
     """Return what a task became; the structured result says from what, the call who owns it now."""
     if call.tool == "TaskCreate":
         task = outcome.task if outcome else None
-        name = _task_id(task.get("id")) if isinstance(task, dict) else ""
+        name = lines.task_id(task.get("id")) if isinstance(task, dict) else ""
         if not name:
             return []
         return [facts.TaskChange(where.seq, where.time, name, "", facts.STATUSES[0], created=True, event=where.event)]
-    name = (_task_id(outcome.task_id) if outcome else "") or call.task
+    name = (lines.task_id(outcome.task_id) if outcome else "") or call.task
     change = outcome.status_change if outcome else None
     before, after = (_status(change, "from"), _status(change, "to")) if isinstance(change, dict) else ("", "")
     after = after or (call.status if call.status in facts.STATUSES else "")
@@ -139,14 +144,10 @@ def tasks_seen(outcome: lines.Outcome | None, where: Where) -> list[facts.AnyFac
             where.seq, where.time, name, _status(task, "status"), lines.text(task.get("owner")), event=where.event
         )
         for task in tasks
-        if (name := _task_id(task.get("id"))) and _status(task, "status") and "owner" in task
+        if (name := lines.task_id(task.get("id"))) and _status(task, "status") and "owner" in task
     ]
 
 
 def _status(change: dict[str, Any], key: str) -> str:
     value = lines.text(change.get(key))
     return value if value in facts.STATUSES else ""
-
-
-def _task_id(value: object) -> str:
-    return str(value) if type(value) is int and abs(value) < _LARGEST_NUMBER else lines.text(value)

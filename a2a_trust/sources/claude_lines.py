@@ -16,6 +16,7 @@ from a2a_trust.sources import json_lines
 _Scalar: TypeAlias = str | int | float | bool | None
 _TEXT_LIMIT = 512
 """Characters of an id, a name or a type; what is longer is none."""
+_LARGEST_NUMBER = 10**9
 
 IRRELEVANT = frozenset(
     [
@@ -55,6 +56,7 @@ class Input(Struct):
     name: Any = None
     team_name: Any = None
     prompt: Any = None
+    subject: Any = None
     to: Any = None
     recipient: Any = None
     message: Any = None
@@ -184,6 +186,11 @@ def text(value: object) -> str:
     return value if isinstance(value, str) and len(value) <= _TEXT_LIMIT else ""
 
 
-def digest(prompt: str) -> str:
-    """Return a short name for a prompt, by which an agent is told from others of its spawner."""
-    return hashlib.blake2b(" ".join(prompt.split()).encode(), digest_size=12).hexdigest()
+def task_id(value: object) -> str:
+    """Return the name of a task on a board, which may be a number; empty where it is none."""
+    return str(value) if type(value) is int and abs(value) < _LARGEST_NUMBER else text(value)
+
+
+def digest(said: str) -> str:
+    """Return a short name for a prompt or a title, by which it is known again."""
+    return hashlib.blake2b(" ".join(said.split()).encode(), digest_size=12).hexdigest()

@@ -6,6 +6,7 @@ to which one it belongs. What a result means often stands in its call, so calls 
 
 from __future__ import annotations
 
+import msgspec
 from msgspec import Struct, field
 
 from a2a_trust import facts
@@ -13,6 +14,7 @@ from a2a_trust.model import Profile
 from a2a_trust.sources import claude_agents as agents
 from a2a_trust.sources import claude_lines as lines
 from a2a_trust.sources import claude_runs as runs
+from a2a_trust.sources import claude_teams as teams
 from a2a_trust.sources import json_lines
 from a2a_trust.sources.claude_calls import (
     MESSAGE,
@@ -55,6 +57,10 @@ class Stream(Struct, array_like=True):
     running: dict[str, runs.Background] = field(default_factory=dict)
     """Agents that run in the background, by their ids."""
     profile: Profile | None = None
+    team: str = ""
+    """The team that its agent made."""
+    titles: dict[str, str] = field(default_factory=dict)
+    """Digests of the titles of the tasks that its agent put on the board."""
 
 
 class Streams(Struct):
@@ -80,6 +86,7 @@ class Reader:
         self.undated = 0
         self._definitions = definitions
         self._config = config
+        self._teams = teams.Teams(config)
 
     def take(self, line: lines.Line) -> bool | None:
         """Take a line; tell whether it could matter, `None` where it is a copy of one that was taken before.
@@ -162,9 +169,12 @@ class Reader:
             return None
         if _is_member(stream):
             name, _, team = stream.member.partition("@")
-            kind = agents.type_of_member(name, team, self._config)
-            return self._spawned(kind, stream.cwd, member=True) if kind else None
-        return None if stream.led else agents.MAIN
+            kind = self._teams.type_of_member(name, team)
+        elif stream.led:
+            kind = self._teams.type_of_prompt(stream.prompt)
+        else:
+            return agents.MAIN
+        return self._spawned(kind, stream.cwd, member=True) if kind else None
 
     def _spawned(self, kind: str, cwd: str, *, member: bool = False) -> Profile:
         description = self._definitions.description(kind, cwd, self._config)
@@ -263,12 +273,29 @@ class Reader:
                 for target in targets_of(call, structured)
             ]
         elif call.tool in ("TaskCreate", "TaskUpdate"):
-            found += task_change(call, structured, where)
+            found += self._task_change(call, structured, where, stream)
+        elif call.tool == "TeamCreate":
+            stream.team = (lines.text(structured.team_name) if structured else "") or call.team
         elif call.tool in ("TaskList", "TaskGet"):
             found += tasks_seen(structured, where)
         elif call.tool == "TaskOutput" and structured and isinstance(structured.task, dict):
             task = structured.task
             found += runs.over(stream.running, lines.text(task.get("task_id")), lines.text(task.get("status")))
+        return found
+
+    def _task_change(
+        self, call: OpenCall, outcome: lines.Outcome | None, where: Where, stream: Stream
+    ) -> list[facts.AnyFact]:
+        """Return what a task became; who owned one that is done, where only the team's board may say."""
+        found: list[facts.AnyFact] = []
+        for change in task_change(call, outcome, where):
+            team = stream.member.partition("@")[2] or stream.team
+            if change.created:
+                stream.titles[change.task] = call.subject
+            elif team and change.owner is None and stream.titles.get(change.task):
+                owner = self._teams.owner_of(change.task, stream.titles[change.task], team)
+                change = msgspec.structs.replace(change, board=owner)  # noqa: PLW2901 - the same with more
+            found.append(change)
         return found
 
     def _in_passing(self, line: lines.Line, stream: Stream) -> list[facts.AnyFact]:

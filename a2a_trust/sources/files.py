@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from a2a_trust.sources.base import Skips
 
 DEPTH_LIMIT = 16
+CONTENT_LIMIT = 1 << 20
+"""Bytes; a larger file beside logs says nothing."""
 
 
 def entries(folder: str, skips: Skips) -> list[os.DirEntry[str]]:
@@ -48,6 +50,16 @@ def stat_of(path: str, skips: Skips) -> os.stat_result | None:
         skips.add("log-unreadable", f"{path}: not a file")
         return None
     return found
+
+
+def content(path: Path) -> str:
+    """Return the text of a small regular file beside logs, else nothing."""
+    try:
+        if not path.is_file() or path.stat().st_size > CONTENT_LIMIT:
+            return ""
+        return path.read_bytes().decode("utf-8-sig", "replace")
+    except (OSError, ValueError):
+        return ""
 
 
 def folders(root: str, skips: Skips) -> Iterator[list[os.DirEntry[str]]]:

@@ -1,0 +1,164 @@
+"""What is left of teams on disk says who owned a task and of which type a member is, where transcripts do not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from a2a_trust.backfill import Options, run
+from claudelog import Transcript, main_file, message, write
+from homes import agents_of
+from make_claude_fixtures import T, begun
+
+from a2a_trust.sources.claude_code import ClaudeCodeSource
+from a2a_trust.store import TrustStore, read_ledger
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from a2a_trust.backfill import Summary
+
+    from a2a_trust.model import Stats
+
+pytestmark = pytest.mark.usefixtures("no_waiting")
+
+BOARD = {"id": "1", "subject": "A task", "status": "completed", "owner": "cody", "blocks": [], "blockedBy": []}
+
+
+def ingest(home: Path, *paths: Path) -> Summary:
+    """Run transcripts into a home."""
+    with TrustStore(home) as store:
+        return run(store, {"claude-code": ClaudeCodeSource()}, Options(paths=paths, jobs=1), {})
+
+
+def stats_of(home: Path) -> dict[str, Stats]:
+    """What is counted of each agent, by name."""
+    return {agent.profile.name: agent.stats for agent in read_ledger(home).agents.values()}
+
+
+def led(team: str = "alpha", *, before: str = "in_progress", named: bool = True) -> dict[str, bytes]:
+    """The transcripts of a lead that completes a member's task without saying whose it is, and of the member."""
+    lead = begun(1, **({"team": team} if named else {}))
+    if not named:
+        lead.later().result(lead.later().call("TeamCreate", {"team_name": team}), outcome={"team_name": team})
+    lead.recruit("coder", "cody", team, "Write.")
+    lead.create_task("1")
+    cody = Transcript(2, lead.now + 1_000, team=team, member="cody")
+    cody.user(message("team-lead", "Write."))
+    cody.work("Edit")
+    lead.at(cody.now + 5_000).update_task("1", before, "completed")
+    return {main_file(lead): lead.data, main_file(cody): cody.data}
+
+
+def completions(home: Path) -> dict[str, tuple[int, int]]:
+    """Completed tasks of each agent that has any: those that count, and those without work behind them."""
+    return {
+        name: (stats.tasks_completed, stats.unsupported_completions)
+        for name, stats in stats_of(home).items()
+        if stats.tasks_completed or stats.unsupported_completions
+    }
+
+
+@pytest.mark.parametrize("before", ["in_progress", "pending"])
+@pytest.mark.parametrize(
+    ("team", "folder", "named"), [("alpha", "alpha", True), ("Big team!", "big-team-", True), ("alpha", "alpha", False)]
+)
+def test_the_board_says_whose_a_task_was_that_the_lead_completed(
+    tmp_path: Path, team: str, folder: str, before: str, *, named: bool
+) -> None:
+    """Where the lead's transcript names no owner the member gets what it did, not the lead and not nobody."""
+    write(tmp_path, led(team, before=before, named=named))
+    write(tmp_path, {f"tasks/{folder}/1.json": json.dumps(BOARD, indent=2), f"tasks/{folder}/.lock": ""})
+    summary = ingest(tmp_path / "home", tmp_path / "projects")
+    assert (completions(tmp_path / "home"), summary.unused) == ({"coder": (1, 0)}, {})
+
+
+@pytest.mark.parametrize(
+    "board",
+    [
+        {},
+        {"status": "in_progress"},
+        {"owner": ""},
+        {"owner": None},
+        {"owner": ["cody"]},
+        {"subject": "Another task of a later team of the same name"},
+        {"subject": 7},
+        {"id": 2},
+        {"id": None},
+    ],
+    ids=str,
+)
+def test_a_board_that_says_something_else_is_not_believed(tmp_path: Path, board: dict[str, object]) -> None:
+    """Another task, another status or no owner leave it open whose the task was."""
+    write(tmp_path, led())
+    if board:
+        write(tmp_path, {"tasks/alpha/1.json": json.dumps({**BOARD, **board})})
+    summary = ingest(tmp_path / "home", tmp_path / "projects")
+    assert (completions(tmp_path / "home"), summary.unused) == ({}, {"task-owner-unknown": 1})
+
+
+@pytest.mark.parametrize(
+    "data",
+    ["", "{", "[]", "[" * 50_000, '{"id": "1", "subject": "\\ud83d"', '"cody"', json.dumps(BOARD)[:-9], "\x00" * 99],
+    ids=range(8),
+)
+def test_a_board_that_cannot_be_read_costs_nothing_else(tmp_path: Path, data: str) -> None:
+    """A file that is being written, or is none, says nothing; the transcripts are read all the same."""
+    write(tmp_path, led())
+    write(tmp_path, {"tasks/alpha/1.json": data, "teams/alpha/config.json": data})
+    summary = ingest(tmp_path / "home", tmp_path / "projects")
+    assert (stats_of(tmp_path / "home")["coder"].tool_calls, summary.skipped) == (1, {})
+
+
+def test_what_a_transcript_says_goes_before_the_board(tmp_path: Path) -> None:
+    """An owner that was named when the task was completed, or before, stays the owner."""
+    files = led()
+    lead = begun(3, team="alpha")
+    lead.recruit("tester", "tess", "alpha", "Test.")
+    lead.create_task("1").update_task("1", owner="tess").update_task("1", "pending", "completed")
+    write(tmp_path, {**files, main_file(lead): lead.data, "tasks/alpha/1.json": json.dumps(BOARD)})
+    ingest(tmp_path / "home", tmp_path / "projects")
+    assert completions(tmp_path / "home") == {"coder": (1, 0), "tester": (0, 1)}
+
+
+def test_a_board_that_is_gone_takes_nothing_away(tmp_path: Path) -> None:
+    """What was recorded stays when the team is deleted, also when everything is read from its start again."""
+    files = led()
+    write(tmp_path, {**files, "tasks/alpha/1.json": json.dumps(BOARD)})
+    ingest(tmp_path / "home", tmp_path / "projects")
+    before = agents_of(tmp_path / "home")
+    shutil.rmtree(tmp_path / "tasks")
+    (tmp_path / "home" / "cache.sqlite").unlink()
+    summary = ingest(tmp_path / "home", tmp_path / "projects")
+    assert (agents_of(tmp_path / "home"), summary.evidence) == (before, 0)
+
+
+def test_a_copy_that_lost_its_beginning_asks_no_board(tmp_path: Path) -> None:
+    """Of a copy without the task's creation nobody knows which task it is: every copy that knows says the same."""
+    (name, data), *others = led().items()
+    tail = b"".join(data.splitlines(keepends=True)[-2:])
+    for order in ((data, tail), (tail, data)):
+        root = tmp_path / str(order[0] is data)
+        write(root, {**dict(others), "tasks/alpha/1.json": json.dumps(BOARD)})
+        for number, content in enumerate(order):
+            write(root, {name.replace("000001", f"00009{number}"): content})
+            ingest(root / "home", root / "projects")
+    assert agents_of(tmp_path / "True" / "home") == agents_of(tmp_path / "False" / "home")
+    assert completions(tmp_path / "True" / "home") == {"coder": (1, 0)}
+
+
+def test_a_member_of_a_newer_harness_is_known_by_the_prompt_in_the_file_of_its_team(tmp_path: Path) -> None:
+    """Where the lead's log is gone and no line names the team, the prompt tells; one that two types share does not."""
+    mate = Transcript(2, T, version="2.1.160")
+    mate.user(message("team-lead", "Write   the code."))
+    mate.work()
+    one = {"name": "cody", "agentType": "coder", "prompt": "Write the code."}
+    other = {"name": "tess", "agentType": "tester", "prompt": "Write the code."}
+    for count, members in enumerate(([one], [one, {**one, "name": "carl"}], [one, other], [{**one, "prompt": 7}, 7])):
+        root = tmp_path / str(count)
+        write(root, {main_file(mate): mate.data, "teams/t/config.json": json.dumps({"name": "t", "members": members})})
+        ingest(root / "home", root / "projects")
+    found = [list(stats_of(tmp_path / str(count) / "home")) for count in range(4)]
+    assert found == [["coder"], ["coder"], [], []]
