@@ -123,7 +123,7 @@ class EventFold:
     # ------------------------------------------------------------------ the session itself
 
     def _begun(self, fact: facts.Begun) -> None:
-        self._find(fact, MEMBER_REGISTERED, f"member:{self.log.header.session}", Details(), pos=-1)
+        self._find(fact, MEMBER_REGISTERED, f"member:{self._name(fact)}", Details(), pos=-1)
 
     def _boundary(self, _fact: facts.Boundary) -> None:
         """Give up what is open. An unanswered call stands where it was made: copies may go on differently."""

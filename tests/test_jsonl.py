@@ -15,6 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from a2a_trust.backfill import Options, Summary, run
 from a2a_trust.backfill.ingest import ingest
+from claudelog import write
+from homes import agents_of as encoded_agents_of
+from homes import scratch
+from hypothesis import given
+from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from a2a_trust.sources import jsonl_events
@@ -24,6 +29,7 @@ from a2a_trust.store.reader import read_all_rows
 from a2a_trust.testing import CHECKS, Case
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable
 
     from a2a_trust.model import AgentRecord
@@ -173,7 +179,95 @@ def test_a_session_cannot_pass_for_that_of_a_harness(tmp_path: Path) -> None:
     """A file of events that names another source's session makes rows of its own."""
     with TrustStore(tmp_path) as store:
         ingest(store, lines_of(SESSION, result()), "a stream")
-    assert {row.session for row in read_all_rows(tmp_path) if row.subject} == {"jsonl/s"}
+    (session,) = {row.session for row in read_all_rows(tmp_path) if row.subject}
+    assert session.startswith("jsonl/s/")
+
+
+def named(agent: str, **fields: object) -> dict[str, Any]:
+    """A session event of the same session for another agent."""
+    return {**SESSION, "agent": {"name": agent, **fields}}
+
+
+def test_a_session_that_is_given_to_two_agents_is_two_and_says_so(tmp_path: Path) -> None:
+    """Each event is of the agent that was named last before it, and the contradiction has a count and a place."""
+    events = lines_of(
+        named("fetcher"),
+        named("fetcher"),
+        result(id="1"),
+        named("judge"),
+        result(id="2", outcome="fault"),
+        named("fetcher"),
+        result(id="1"),
+        result(id="3"),
+    )
+    with TrustStore(tmp_path) as store:
+        done = ingest(store, events, "a stream")
+    stats = {name: agent.stats for name, agent in agents_of(tmp_path).items()}
+    found = {name: (one.tool_calls, one.tool_errors, one.sessions) for name, one in stats.items()}
+    assert found == {"fetcher": (2, 0, 1), "judge": (1, 1, 1)}
+    assert (done.lines_used, done.skipped_at) == (
+        8,
+        {"session-contradicted": ["a stream: line 4", "a stream: line 6"]},
+    )
+
+
+AGENTS = [
+    {"name": "fetcher"},
+    {"name": "judge"},
+    {"name": "fetcher", "description": "Fetches."},
+    {"name": "fetcher", "role": "subagent"},
+]
+
+
+@st.composite
+def contradicting(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
+    """Files of events of one session, whose `session` events do not agree on the agent, the project or the time."""
+    kinds = [
+        {"type": "result", "call": "c", "tool": "fetch", "outcome": "ok"},
+        {"type": "result", "call": "d", "tool": "fetch", "outcome": "fault"},
+        {"type": "task", "task": "t", "status": "completed", "since": T},
+        {"type": "call", "call": "e", "tool": "fetch"},
+        {"type": "end"},
+        {"type": "message", "message": "m"},
+    ]
+    files = []
+    for _ in range(draw(st.integers(1, 3))):
+        events = [draw(introductions())]
+        for number in draw(st.lists(st.integers(0, 11), max_size=6)):
+            again = draw(st.none() | introductions())
+            events += [again] if again else []
+            said = {"v": 1, "session": "s", "id": f"e{number}", "time": T + 1_000 * number}
+            events.append({**said, **kinds[number % len(kinds)]})
+        files.append(events)
+    return files
+
+
+def introductions() -> st.SearchStrategy[dict[str, Any]]:
+    """Events that say whose the session is."""
+    return st.builds(
+        lambda agent, project, time: {**SESSION, "agent": agent, "project": project, "time": T + time},
+        st.sampled_from(AGENTS),
+        st.sampled_from(["", "/home/dev/project"]),
+        st.sampled_from([0, 5]),
+    )
+
+
+@given(contradicting(), st.randoms(use_true_random=False))
+def test_whose_a_session_is_does_not_depend_on_what_is_read_first(
+    files: list[list[dict[str, Any]]], chance: random.Random
+) -> None:
+    """Files that contradict each other give the same agents in any order, and however they grow."""
+    data = {f"{number}.jsonl": b"\n".join(lines_of(*events)) + b"\n" for number, events in enumerate(files)}
+    with scratch() as folder:
+        root = Path(folder)
+        write(root / "once", data)
+        backfilled(root / "home", root / "once")
+        for share in (0, 1):
+            for name in chance.sample(sorted(data), len(data)):
+                size = max(chance.randint(0, len(data[name])), share * len(data[name]))
+                write(root / "growing", {name: data[name][:size]})
+                backfilled(root / "grown", root / "growing")
+        assert encoded_agents_of(root / "grown") == encoded_agents_of(root / "home")
 
 
 def test_the_schema_that_ships_is_that_of_the_reader() -> None:

@@ -6,6 +6,7 @@ Files of one event a line, anywhere; told from other files by their first lines.
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -36,8 +37,10 @@ _ENVELOPE = msgspec.json.Decoder(_Envelope)
 
 
 class _Session(Struct, array_like=True):
-    """Who the agent of a session is, as its `session` event said."""
+    """Who the agent of a session is, as the last `session` event said."""
 
+    key: str
+    """The session among all logs."""
     agent: events.AgentType
     project: str
 
@@ -109,7 +112,7 @@ class JsonlSource:
 def _read(lines: Iterable[json_lines.Line], sessions: dict[str, _Session], name: str) -> Reading:
     """Read each line into exactly one count."""
     reading = Reading(logs=[], cursor=b"", restarted=False)
-    found: dict[str, list[facts.AnyFact]] = {}
+    found: dict[str, LogPart] = {}
     for line in lines:
         if line.content is not None and not line.content.strip():
             continue
@@ -117,25 +120,29 @@ def _read(lines: Iterable[json_lines.Line], sessions: dict[str, _Session], name:
         try:
             records = _parse(line.content)
             for event in records:
-                _take(event, sessions, found, reading)
+                _take(event, sessions, found, reading, f"{name}: line {line.number}")
         except json_lines.LineError as error:
             reading.skips.add(error.reason, f"{name}: line {line.number}")
             continue
         reading.used += 1
-    reading.logs = [LogPart(header=_header(session, sessions[session]), facts=part) for session, part in found.items()]
+    reading.logs = list(found.values())
     return reading
 
 
 def _take(
-    event: events.Event, sessions: dict[str, _Session], found: dict[str, list[facts.AnyFact]], reading: Reading
+    event: events.Event, sessions: dict[str, _Session], found: dict[str, LogPart], reading: Reading, place: str
 ) -> None:
+    known = sessions.get(event.session)
     if isinstance(event, events.SessionEvent):
-        sessions.setdefault(event.session, _Session(event.agent, event.project))
-    if event.session not in sessions:
+        now = _introduced(event)
+        if known is not None and known.key != now.key:
+            reading.skips.add("session-contradicted", place)
+        known = sessions[event.session] = now
+    if known is None:
         reason = "session-unknown"
         raise json_lines.LineError(reason)
     said = events.facts_of(event)
-    found.setdefault(event.session, []).extend(said)
+    found.setdefault(known.key, LogPart(header=_header(known))).facts.extend(said)
     reading.undated += any(not fact.time for fact in said)
 
 
@@ -161,11 +168,22 @@ def _envelopes(line: bytes) -> list[_Envelope]:
         return []
 
 
-def _header(session: str, known: _Session) -> facts.LogHeader:
+def _introduced(event: events.SessionEvent) -> _Session:
+    """Return a session, known by its name and by all that is said of it.
+
+    Were it known by its name alone, and two files gave that to different agents, the file that is read first would
+    decide whose its events are. Nor may a file of events pass for the log of a harness.
+    """
+    agent = events.profile_of(event.agent)
+    said = (agent.name, agent.description, agent.provider, agent.context, agent.role, event.project)
+    digest = hashlib.blake2b(msgspec.json.encode(said), digest_size=6).hexdigest()
+    return _Session(f"{events.NAME}/{event.session}/{digest}", event.agent, event.project)
+
+
+def _header(known: _Session) -> facts.LogHeader:
     return facts.LogHeader(
         source=events.NAME,
-        # Not the bare name: a file of events must not pass for the log of a harness.
-        session=f"{events.NAME}/{session}",
+        session=known.key,
         gen=0,
         created=0,
         cwd=known.project,
