@@ -1,63 +1,27 @@
-"""Claude Code: where its transcripts and definitions are found, who its agents are, and what its faults cost."""
+"""Claude Code: where its transcripts and definitions are found, who its agents are, and what is whose fault."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-from a2a_trust.backfill import Options, Summary, run
-from a2a_trust.backfill.anew import judge_anew
+from claudehomes import agents_of, child_of, ingest, trust_of
 from claudelog import CWD, Transcript, agent_file, line_of, main_file, message, slug, write
-from make_claude_fixtures import ROOT, begun, definition, meta
+from make_claude_fixtures import ROOT, T, begun, definition, meta
 
 from a2a_trust import facts
 from a2a_trust.health import examine
-from a2a_trust.lenses import Lens
 from a2a_trust.policy import is_coordination, load_policy
-from a2a_trust.signals import TrustSignals
 from a2a_trust.sources.base import Skips
 from a2a_trust.sources.claude_agents import front_matter
 from a2a_trust.sources.claude_code import ClaudeCodeSource
 from a2a_trust.sources.claude_results import classify
-from a2a_trust.store import TrustStore, read_ledger
+from a2a_trust.store import read_ledger
 from a2a_trust.store.reader import read_all_rows
 
-if TYPE_CHECKING:
-    from a2a_trust.model import AgentRecord
-
 pytestmark = pytest.mark.usefixtures("no_waiting")
-
-T = 1_796_100_000_000
-
-
-def ingest(home: Path, *paths: Path) -> Summary:
-    """Run transcripts into a home."""
-    with TrustStore(home) as store:
-        return run(store, {"claude-code": ClaudeCodeSource()}, Options(paths=paths, jobs=1), {})
-
-
-def agents_of(home: Path) -> dict[str, AgentRecord]:
-    """The agents of a home by name."""
-    return {agent.profile.name: agent for agent in read_ledger(home).agents.values()}
-
-
-def trust_of(home: Path) -> dict[str, dict[str, tuple[int, int]]]:
-    """Samples and good ones of each agent and dimension that has any."""
-    return {
-        name: {dim.value: (state.samples, state.good) for dim, state in agent.trust.items() if state.samples}
-        for name, agent in agents_of(home).items()
-    }
-
-
-def child_of(log: Transcript, agent: str, number: int, **fields: str) -> Transcript:
-    """The transcript of a subagent that has done one thing."""
-    child = Transcript(number, T + 10_000, session=log.session, agent=agent, **fields)  # type: ignore[arg-type]
-    child.user("Do it.")
-    return child.work()
 
 
 # ------------------------------------------------------------------ where things are
@@ -382,141 +346,3 @@ def test_a_fork_that_lost_who_owned_a_task_judges_nobody(tmp_path: Path) -> None
             ingest(home, tmp_path / f"logs-{order[0]}")
         owners = {row.subject_name for row in read_all_rows(home) if row.kind == "task-completed"}
         assert owners == {"coder"}
-
-
-# ------------------------------------------------------------------ one event, many files
-
-
-def test_a_row_is_the_same_from_whichever_copy(tmp_path: Path) -> None:
-    """Apart from the session and project in which it was met first, a row says the same whatever was read first."""
-    rows = []
-    for order in (1, -1):
-        home = tmp_path / f"home{order}"
-        for path in sorted((ROOT / "made-resume").rglob("*.jsonl"))[::order]:
-            ingest(home, path)
-        found = sorted((row for row in read_all_rows(home) if row.subject), key=lambda row: row.key)
-        rows.append([(row.key, row.kind, row.subject, row.dim, row.evidence) for row in found])
-    assert rows[0] == rows[1]
-
-
-def test_a_line_met_again_in_its_file_is_one_event(tmp_path: Path) -> None:
-    """The same uuid with other bytes is a copy, and counted as one."""
-    log = begun(1).work()
-    write(tmp_path, {main_file(log): log.data + log.copied(gitBranch="other", cwd="/elsewhere")})
-    summary = ingest(tmp_path / "home", tmp_path)
-    assert (summary.lines_inherited, trust_of(tmp_path / "home")["main"]) == (len(log.events), {"competence": (1, 1)})
-
-
-def test_a_file_that_is_rotated_is_read_from_its_start(tmp_path: Path) -> None:
-    """Other content under the same name is another log; what was recorded stays."""
-    one, two = begun(1).work().work(), begun(2).work(good=False)
-    write(tmp_path, {"projects/p/current.jsonl": one.data})
-    ingest(tmp_path / "home", tmp_path)
-    write(tmp_path, {"projects/p/current.jsonl": two.data})
-    ingest(tmp_path / "home", tmp_path)
-    assert trust_of(tmp_path / "home")["main"] == {"competence": (3, 2)}
-
-
-def test_judging_anew_takes_nothing_back_for_a_copy_that_is_gone(tmp_path: Path) -> None:
-    """The rules say the same of what is left, and an event whose file was deleted was judged all the same."""
-    logs = shutil.copytree(ROOT / "made-resume", tmp_path / "logs")
-    ingest(tmp_path / "home", logs)
-    before = trust_of(tmp_path / "home")
-    min(logs.rglob("*.jsonl")).unlink()
-    with TrustStore(tmp_path / "home") as store:
-        assert judge_anew(store) == []
-    assert trust_of(tmp_path / "home") == before
-
-
-# ------------------------------------------------------------------ what breaks readers
-
-
-def faulty(log: Transcript, fault: str) -> bytes:
-    """A transcript with one thing wrong between its two pieces of work."""
-    log.work()
-    own = {"uuid": "u", "sessionId": log.session}
-    lines = {
-        "malformed": b"{oops\n",
-        "redacted": b'{"type":"user","message":"a \\* b"}\n',
-        "pretty-printed": b'{\n  "type": "user"\n}\n',
-        "spliced": log.lines[-1][:40] + log.lines[-2],
-        "missing-end": log.lines[-2].rstrip(b"\n") + b"{half\n",
-        "nul-bytes": b"\x00" * 4_096 + b"\n",
-        "utf-16": '{"type":"user"}'.encode("utf-16") + b"\n",
-        "numeric-keys": line_of({"type": "user", **own, "message": {"0": "a"}}),
-        "null-content": line_of(
-            {"type": "assistant", "uuid": "u", "sessionId": log.session, "message": {"content": None}}
-        ),
-        "blocks-that-are-none": line_of({"type": "user", **own, "message": {"content": [None, 7, [], {"type": 3}]}}),
-        "infinite": b'{"type":"user","uuid":"u","sessionId":"s","n":Infinity}\n',
-        "deep": b'{"type":' + b"[" * 100_000 + b"\n",
-        "own-parent": line_of({"type": "system", "uuid": "u", "parentUuid": "u", "sessionId": log.session}),
-        "ids-of-other-types": line_of({"type": "user", "uuid": ["u"], "sessionId": 7, "message": {"content": "x"}}),
-        "unanswered-by-anybody": line_of({"type": "progress", "uuid": "p", "sessionId": log.session, "data": []}),
-    }
-    log.raw(lines[fault])
-    return log.work().data
-
-
-FAULTS = [
-    "malformed",
-    "redacted",
-    "pretty-printed",
-    "spliced",
-    "missing-end",
-    "nul-bytes",
-    "utf-16",
-    "numeric-keys",
-    "null-content",
-    "blocks-that-are-none",
-    "infinite",
-    "deep",
-    "own-parent",
-    "ids-of-other-types",
-    "unanswered-by-anybody",
-]
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_costs_its_line_and_nothing_else(tmp_path: Path, fault: str) -> None:
-    """What stands before and behind a bad line counts, and every line is in one count."""
-    log = begun(1)
-    write(tmp_path, {main_file(log): faulty(log, fault)})
-    summary = ingest(tmp_path / "home", tmp_path)
-    counted = summary.lines_used + summary.lines_irrelevant + summary.lines_inherited + sum(summary.skipped.values())
-    assert (trust_of(tmp_path / "home"), counted) == ({"main": {"competence": (2, 2)}}, summary.lines)
-
-
-def test_a_line_without_an_end_in_sight_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A line above the limit is counted and costs itself, also when it is read in several parts."""
-    monkeypatch.setattr("a2a_trust.sources.json_lines.LINE_LIMIT", 4_096)
-    monkeypatch.setattr("a2a_trust.sources.json_lines._SEGMENT", 1_000)
-    log = begun(1).work()
-    log.later().user("x" * 9_000)
-    log.work()
-    write(tmp_path, {main_file(log): log.data + b"y" * 9_000})
-    ingest(tmp_path / "home", tmp_path)
-    with (tmp_path / main_file(log)).open("ab") as file:
-        file.write(b"\n" + begun(2).work().data)
-    summary = ingest(tmp_path / "home", tmp_path)
-    assert (summary.skipped, trust_of(tmp_path / "home")) == ({"line-too-long": 1}, {"main": {"competence": (3, 3)}})
-
-
-def test_a_file_that_moves_adds_nothing(tmp_path: Path) -> None:
-    """The same transcript under another project's folder is met again, and known."""
-    log = begun(1).work()
-    write(tmp_path, {main_file(log): log.data})
-    ingest(tmp_path / "home", tmp_path)
-    (tmp_path / "projects").rename(tmp_path / "archive")
-    summary = ingest(tmp_path / "home", tmp_path)
-    assert (summary.evidence, summary.observations, summary.known) == (0, 0, 3)
-
-
-def test_a_project_is_the_folder_that_the_lines_name(tmp_path: Path) -> None:
-    """Two projects whose names give the same folder stay apart in the lens by project."""
-    for number, cwd in ((1, "/home/dev/a-b"), (2, "/home/dev/a/b")):
-        log = begun(number, cwd=cwd).work()
-        write(tmp_path, {main_file(log, cwd): log.data})
-    ingest(tmp_path / "home", tmp_path)
-    keys = [signal.key for signal in TrustSignals(tmp_path / "home").by(Lens.PROJECT)]
-    assert keys == ["/home/dev/a-b", "/home/dev/a/b"]

@@ -7,16 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from a2a_trust.backfill import Options, run
+from claudehomes import ingest, stats_of
 from claudelog import CWD, Transcript, main_file, slug, write
 from homes import agents_of
 from hypothesis import given
 from hypothesis import strategies as st
 from make_claude_fixtures import begun, notice, queued
 
-from a2a_trust.model import Stats
-from a2a_trust.sources.claude_code import ClaudeCodeSource
-from a2a_trust.store import TrustStore, read_ledger
 from a2a_trust.store.reader import read_all_rows
 
 if TYPE_CHECKING:
@@ -33,21 +30,9 @@ def no_waiting_for_the_disk() -> Iterator[None]:
         yield
 
 
-def ingest(home: Path, *paths: Path) -> None:
-    """Run transcripts into a home."""
-    with TrustStore(home) as store:
-        run(store, {"claude-code": ClaudeCodeSource()}, Options(paths=paths, jobs=1), {})
-
-
-def stats_of(home: Path, name: str = "digger") -> Stats:
-    """What is counted of an agent; nothing for one that is not known."""
-    found = {agent.profile.name: agent.stats for agent in read_ledger(home).agents.values()}
-    return found.get(name, Stats())
-
-
 def runs_of(home: Path) -> tuple[int, int, int]:
     """Runs of digger: come to their end, cut short, and without an end so far."""
-    stats = stats_of(home)
+    stats = stats_of(home, "digger")
     return stats.runs_ended, stats.runs_stopped, stats.runs_open
 
 
@@ -139,7 +124,7 @@ def test_a_run_that_is_waited_for_began_when_it_is_seen_to_run(  # noqa: PLR0913
         log.spawned(call, "d1")
     write(tmp_path, {main_file(log): log.data})
     ingest(tmp_path / "home", tmp_path)
-    assert (runs_of(tmp_path / "home"), stats_of(tmp_path / "home").failed_spawns) == (expected, failed)
+    assert (runs_of(tmp_path / "home"), stats_of(tmp_path / "home", "digger").failed_spawns) == (expected, failed)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +142,7 @@ def test_progress_that_names_no_agent_names_none(tmp_path: Path, data: object) -
     child.work()
     write(tmp_path, {main_file(log): log.data, f"projects/{slug(CWD)}/agent-0a.jsonl": child.data})
     ingest(tmp_path / "home", tmp_path)
-    assert stats_of(tmp_path / "home").tool_calls == 0
+    assert stats_of(tmp_path / "home", "digger").tool_calls == 0
 
 
 def test_a_subagent_is_known_by_its_progress_before_it_came_back(tmp_path: Path) -> None:
@@ -170,7 +155,7 @@ def test_a_subagent_is_known_by_its_progress_before_it_came_back(tmp_path: Path)
     child.work()
     write(tmp_path, {main_file(log): log.data, f"projects/{slug(CWD)}/agent-0a.jsonl": child.data})
     ingest(tmp_path / "home", tmp_path)
-    assert (stats_of(tmp_path / "home").tool_calls, runs_of(tmp_path / "home")) == (1, OPEN)
+    assert (stats_of(tmp_path / "home", "digger").tool_calls, runs_of(tmp_path / "home")) == (1, OPEN)
 
 
 def many_runs() -> tuple[bytes, bytes, str, str]:

@@ -7,35 +7,19 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from a2a_trust.backfill import Options, run
+from claudehomes import agents_of as named_agents_of
+from claudehomes import ingest
 from claudelog import Transcript, main_file, message, write
 from homes import agents_of
 from make_claude_fixtures import T, begun
 
-from a2a_trust.sources.claude_code import ClaudeCodeSource
-from a2a_trust.store import TrustStore, read_ledger
-
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from a2a_trust.backfill import Summary
-
-    from a2a_trust.model import Stats
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 
 BOARD = {"id": "1", "subject": "A task", "status": "completed", "owner": "cody", "blocks": [], "blockedBy": []}
-
-
-def ingest(home: Path, *paths: Path) -> Summary:
-    """Run transcripts into a home."""
-    with TrustStore(home) as store:
-        return run(store, {"claude-code": ClaudeCodeSource()}, Options(paths=paths, jobs=1), {})
-
-
-def stats_of(home: Path) -> dict[str, Stats]:
-    """What is counted of each agent, by name."""
-    return {agent.profile.name: agent.stats for agent in read_ledger(home).agents.values()}
 
 
 def led(team: str = "alpha", *, before: str = "in_progress", named: bool = True) -> dict[str, bytes]:
@@ -56,7 +40,7 @@ def completions(home: Path) -> dict[str, tuple[int, int]]:
     """Completed tasks of each agent that has any: those that count, and those without work behind them."""
     return {
         name: (stats.tasks_completed, stats.unsupported_completions)
-        for name, stats in stats_of(home).items()
+        for name, stats in ((name, agent.stats) for name, agent in named_agents_of(home).items())
         if stats.tasks_completed or stats.unsupported_completions
     }
 
@@ -109,7 +93,7 @@ def test_a_board_that_cannot_be_read_costs_nothing_else(tmp_path: Path, data: st
     write(tmp_path, led())
     write(tmp_path, {"tasks/alpha/1.json": data, "teams/alpha/config.json": data})
     summary = ingest(tmp_path / "home", tmp_path / "projects")
-    assert (stats_of(tmp_path / "home")["coder"].tool_calls, summary.skipped) == (1, {})
+    assert (named_agents_of(tmp_path / "home")["coder"].stats.tool_calls, summary.skipped) == (1, {})
 
 
 def test_what_a_transcript_says_goes_before_the_board(tmp_path: Path) -> None:
@@ -160,5 +144,5 @@ def test_a_member_of_a_newer_harness_is_known_by_the_prompt_in_the_file_of_its_t
         root = tmp_path / str(count)
         write(root, {main_file(mate): mate.data, "teams/t/config.json": json.dumps({"name": "t", "members": members})})
         ingest(root / "home", root / "projects")
-    found = [list(stats_of(tmp_path / str(count) / "home")) for count in range(4)]
+    found = [list(named_agents_of(tmp_path / str(count) / "home")) for count in range(4)]
     assert found == [["coder"], ["coder"], [], []]

@@ -93,11 +93,25 @@ def opened(tool: str, given: object) -> OpenCall:
     return call
 
 
+def event_of_answer(line: lines.Line, where: Where) -> str:
+    """Return the identity of what the model said: its message and the time, which a fork keeps that renames lines."""
+    message = lines.text(line.message.id) if isinstance(line.message, lines.Message) else ""
+    return f"{message}@{where.time}" if message and where.time else where.event
+
+
 def messages(found: list[tuple[str, str]], where: Where) -> list[facts.AnyFact]:
-    """Return the messages of teammates on a line, but none of the team's machinery."""
+    """Return the messages of teammates on a line, but none of the team's machinery.
+
+    A message is known by its sender, its words and its time: it has no id, and a fork may rename its line.
+    """
     return [
         facts.MessageSeen(
-            where.seq, where.time, f"{where.event}/{number}", sender, dated=where.time > 0, event=where.event
+            where.seq,
+            where.time,
+            f"{lines.digest(f'{sender} {body}')}@{where.time}/{number}",
+            sender,
+            dated=where.time > 0,
+            event=where.event,
         )
         for number, (sender, body) in enumerate(found)
         if sender != "system" and not is_protocol(body)

@@ -86,6 +86,7 @@ Blocks: TypeAlias = list[Block | list[Any] | _Scalar]
 class Message(Struct):
     """An API message, or the part of one that a line holds."""
 
+    id: Any = None
     model: Any = None
     content: Blocks | dict[str, Any] | _Scalar = None
 

@@ -21,6 +21,7 @@ from a2a_trust.sources.claude_calls import (
     SPAWNING,
     OpenCall,
     Where,
+    event_of_answer,
     event_of_call,
     messages,
     opened,
@@ -142,7 +143,10 @@ class Reader:
         session, identity = lines.text(line.session_id), line.identity
         if not session or not identity:
             return "", None
-        agent = lines.text(line.agent_id) or self.streams.agent
+        agent = lines.text(line.agent_id)
+        if not agent and line.is_sidechain is not False:
+            # A line that says it is none of a subagent is its parent's, also where a subagent's file repeats it.
+            agent = self.streams.agent
         inline = not agent and line.is_sidechain is True
         key = f"{session}/{agent}" if agent else session
         if inline:
@@ -199,7 +203,7 @@ class Reader:
         if line.is_api_error_message is True or model == _SYNTHETIC:
             return [facts.Retry(where.seq, where.time, event=where.event)]
         found: list[facts.AnyFact] = [
-            facts.Answer(where.seq, where.time, model, dated=where.time > 0, event=where.event)
+            facts.Answer(where.seq, where.time, model, dated=where.time > 0, event=event_of_answer(line, where))
         ]
         for block in line.blocks:
             call, tool = lines.text(block.id), lines.text(block.name)
