@@ -291,7 +291,7 @@ class EventFold:
         elif fact.board and new == COMPLETED and not (task.owner or self.log.header.headless):
             # This log names nobody. Whoever did it may have had it for as long as this log knows of it.
             task.owner, task.lost, known = fact.board, False, True
-        elif new == IN_PROGRESS and old != IN_PROGRESS and self._is_own(task.owner):
+        elif new == IN_PROGRESS and old != IN_PROGRESS and _is_own(task.owner, fact):
             task.since, task.mark = fact.time, self._state.succeeded
         return known
 
@@ -299,7 +299,7 @@ class EventFold:
         kind, dims = _meaning(*statuses)
         if not kind:
             return
-        subject, holder = self._owner(task.owner if kind == TASK_COMPLETED else was)
+        subject, holder = self._owner(task.owner if kind == TASK_COMPLETED else was, fact)
         if holder.endswith("@"):
             self._skip("task-owner-unknown")
             return
@@ -318,19 +318,19 @@ class EventFold:
         if not dims:
             self._find(fact, kind, row_id, details, subject=subject, holder=holder)
 
-    def _is_own(self, name: str) -> bool:
-        """Tell whether a name on the board is that of the log's own agent."""
-        own = self.log.header.member.partition("@")[0] or LEAD
-        return name in ("", own)
-
-    def _owner(self, name: str) -> tuple[Profile | None, str]:
+    def _owner(self, name: str, fact: facts.TaskChange) -> tuple[Profile | None, str]:
         """Return who an owner is, or the id under which another log says so; neither for the log's own agent."""
-        if self._is_own(name):
+        if _is_own(name, fact):
             return None, ""
         if name in self._state.members:
             return self._state.members[name], ""
-        team = self.log.header.member.partition("@")[2]
+        team = fact.actor.partition("@")[2]
         return None, f"{self.log.header.source}/agent/{name}@{team}"
+
+
+def _is_own(name: str, fact: facts.TaskChange) -> bool:
+    """Tell whether a name on the board is that of the agent who changed a task."""
+    return name in ("", fact.actor.partition("@")[0] or LEAD)
 
 
 def _meaning(old: str, new: str) -> tuple[str, tuple[Dimension, ...]]:

@@ -35,8 +35,6 @@ class LogHeader(Struct, frozen=True, kw_only=True, array_like=True):
     """Who the agent is, where the source itself can tell."""
     holder: str = ""
     """Id under which the log of whoever spawned this agent says who it is, where the source cannot tell."""
-    member: str = ""
-    """The agent's name on its team's board, and after an `@` the team's."""
     by_event: bool = False
     """Rules by event: no sequence numbers, several sessions in a file, an event perhaps in several files."""
     copied: bool = False
@@ -234,6 +232,8 @@ class TaskChange(Fact, frozen=True, tag="change"):
     created: bool = False
     since: int | None = None
     """When the agent became its owner, where the event itself says so; then it is the agent's task."""
+    actor: str = ""
+    """The name on the board of who changed it, and after an `@` the team's, as far as the log has said by then."""
     board: str = ""
     """Who owns the task by the team's own files, for an event that does not say."""
 

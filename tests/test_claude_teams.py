@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from typing import TYPE_CHECKING
@@ -146,3 +147,43 @@ def test_a_member_of_a_newer_harness_is_known_by_the_prompt_in_the_file_of_its_t
         ingest(root / "home", root / "projects")
     found = [list(named_agents_of(tmp_path / str(count) / "home")) for count in range(4)]
     assert found == [["coder"], ["coder"], [], []]
+
+
+def joined_late() -> dict[str, bytes]:
+    """A lead whose lines name the team only after a while, and who did not spawn the member whose task it completes."""
+    first = begun(1, team="alpha")
+    first.recruit("coder", "cody", "alpha", "Write.")
+    cody = Transcript(2, T + 20_000, team="alpha", member="cody")
+    cody.user(message("team-lead", "Write."))
+    lead = begun(3).work()
+    lead.fields["teamName"] = "alpha"
+    lead.at(T + 30_000).create_task("1").update_task("1", owner="cody")
+    cody.at(T + 40_000).work("Edit")
+    lead.at(T + 50_000).update_task("1", "pending", "completed")
+    return {main_file(log): log.data for log in (lead, first, cody)}
+
+
+def named_late() -> dict[str, bytes]:
+    """A session that names its team at once, and itself only later."""
+    log = Transcript(1, T, team="alpha")
+    log.user("Please do it.")
+    log.work()
+    log.fields["agentName"] = "cody"
+    log.work(good=False)
+    return {main_file(log): log.data}
+
+
+@pytest.mark.parametrize("files", [joined_late(), named_late(), led(named=False)], ids=["joined", "named", "made"])
+def test_who_an_agent_is_does_not_depend_on_how_far_its_log_was_read(tmp_path: Path, files: dict[str, bytes]) -> None:
+    """Cut behind any line, and read before or after the logs of the others, it comes to the same agents."""
+    (name, data), *_ = files.items()
+    write(tmp_path / "whole", files)
+    ingest(tmp_path / "home", tmp_path / "whole")
+    lines = data.splitlines(keepends=True)
+    for cut, others in itertools.product(range(1, len(lines)), ({}, files)):
+        root = tmp_path / f"{cut}-{len(others)}"
+        write(root, {**others, name: b"".join(lines[:cut])})
+        ingest(root / "home", root)
+        write(root, files)
+        ingest(root / "home", root)
+        assert agents_of(root / "home") == agents_of(tmp_path / "home")

@@ -47,6 +47,9 @@ class Stream(Struct, array_like=True):
     agent: str = ""
     cwd: str = ""
     member: str = ""
+    """Its name on its team's board, and after an `@` the team's, as the lines said so far."""
+    first: str | None = None
+    """The same as its first facts said: who the agent of a log is must not depend on how far the log was read."""
     prompt: str = ""
     """Digest of the first prompt, by which a spawner may know it."""
     begun: bool = False
@@ -114,6 +117,8 @@ class Reader:
         where = Where(seq, line.time, line.identity)
         found = list(self._facts(line, stream, where))
         self.facts.setdefault(key, []).extend(found)
+        if found and stream.first is None:
+            stream.first = stream.member
         self.undated += bool(found) and not where.time
         return bool(found)
 
@@ -131,7 +136,6 @@ class Reader:
             cwd=stream.cwd,
             profile=stream.profile,
             holder="" if stream.profile else _holder(stream),
-            member=stream.member,
             by_event=True,
             copied=True,
             headless=stream.headless,
@@ -172,7 +176,7 @@ class Reader:
         if stream.inline:
             return None
         if _is_member(stream):
-            name, _, team = stream.member.partition("@")
+            name, _, team = (stream.first or "").partition("@")
             kind = self._teams.type_of_member(name, team)
         elif stream.led:
             kind = self._teams.type_of_prompt(stream.prompt)
@@ -299,7 +303,7 @@ class Reader:
             elif team and change.owner is None and stream.titles.get(change.task):
                 owner = self._teams.owner_of(change.task, stream.titles[change.task], team)
                 change = msgspec.structs.replace(change, board=owner)  # noqa: PLW2901 - the same with more
-            found.append(change)
+            found.append(msgspec.structs.replace(change, actor=stream.member or f"@{stream.team}"))
         return found
 
     def _in_passing(self, line: lines.Line, stream: Stream) -> list[facts.AnyFact]:
@@ -380,10 +384,11 @@ def _holder(stream: Stream) -> str:
     if stream.inline:
         return f"{agents.NAME}/prompt/{stream.session}/{stream.prompt}"
     if _is_member(stream):
-        return f"{agents.NAME}/agent/{stream.member}"
+        return f"{agents.NAME}/agent/{stream.first}"
     return f"{agents.NAME}/prompt/{stream.prompt}"
 
 
 def _is_member(stream: Stream) -> bool:
     """Tell whether a log is that of a member of a team other than its lead."""
-    return not stream.member.startswith("@") and "@" in (stream.member or stream.agent)
+    first = stream.first or ""
+    return not first.startswith("@") and "@" in (first or stream.agent)
