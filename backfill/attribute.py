@@ -6,6 +6,7 @@ of another is. What cannot be attributed yet waits in the file's entry until the
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -84,7 +85,7 @@ def _introduced(logs: _Logs, state: LogState) -> Iterator[LogEntry]:
         yield LogEntry(
             session=name,
             source=header.source,
-            parent="",
+            parents="[]",
             path="",
             gen=0,
             size=0,
@@ -120,7 +121,7 @@ def _entry(cache: Cache, done: Extract, attribution: Attribution, rows: list[Row
     entry = LogEntry(
         session=done.job.session,
         source=log.source,
-        parent=states[0].header.parent if states else "",
+        parents="[]",
         path=log.path,
         gen=log.gen,
         size=log.size,
@@ -151,10 +152,10 @@ def _without_repeats(findings: list[Finding]) -> list[Finding]:
 def _remembered(entry: LogEntry, attribution: Attribution, states: list[LogState], live: list[LogState]) -> LogEntry:
     """Return a file's entry with the states of its logs, the roles of their agents and what still waits."""
     parked = [finding for state in live for finding in state.parked]
-    holders = [finding.holder for finding in parked if finding.holder]
-    holders += [state.header.holder for state in live if state.parked and state.header.holder]
+    parents = {finding.holder for finding in parked}
+    parents |= {name for state in live if state.parked for name in (state.header.holder, state.header.parent)}
     return entry._replace(
-        parent=holders[0] if holders else entry.parent,
+        parents=json.dumps(sorted(parents - {""})),
         role=" ".join(_role(attribution, state) for state in live),
         waiting=len(parked),
         state=msgspec.msgpack.encode(states),

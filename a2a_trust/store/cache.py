@@ -7,6 +7,7 @@ is dropped; if the log has only grown, the missing rows are added and what is kn
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from a2a_trust.store.audit import Placement
 
 CACHE = "cache.sqlite"
-_LAYOUT = 4
+_LAYOUT = 5
 _SCHEMA = """
 CREATE TABLE stamp (rows INTEGER NOT NULL, bytes INTEGER NOT NULL, head TEXT NOT NULL, closed INTEGER NOT NULL);
 CREATE TABLE row (
@@ -28,7 +29,7 @@ CREATE TABLE row (
 ) WITHOUT ROWID;
 CREATE INDEX row_subject ON row (subject, offset);
 CREATE TABLE log (
-    session TEXT PRIMARY KEY, source TEXT NOT NULL, parent TEXT NOT NULL, path TEXT NOT NULL, gen INTEGER NOT NULL,
+    session TEXT PRIMARY KEY, source TEXT NOT NULL, parents TEXT NOT NULL, path TEXT NOT NULL, gen INTEGER NOT NULL,
     size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, rules INTEGER NOT NULL,
     lines INTEGER NOT NULL, role TEXT NOT NULL, waiting INTEGER NOT NULL, cursor BLOB NOT NULL, state BLOB NOT NULL,
     live BLOB NOT NULL
@@ -36,7 +37,8 @@ CREATE TABLE log (
 CREATE TABLE copy (path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, lines INTEGER NOT NULL)
     WITHOUT ROWID;
 CREATE INDEX log_path ON log (path);
-CREATE INDEX log_waiting ON log (parent) WHERE waiting > 0;
+CREATE TABLE wait (parent TEXT NOT NULL, session TEXT NOT NULL, PRIMARY KEY (parent, session)) WITHOUT ROWID;
+CREATE INDEX wait_session ON wait (session);
 """
 
 
@@ -45,7 +47,8 @@ class LogEntry(NamedTuple):
 
     session: str
     source: str
-    parent: str
+    parents: str
+    """A JSON list of the sessions, or ids of agents, whose logs say who the actors of its waiting findings are."""
     path: str
     gen: int
     size: int
@@ -71,7 +74,7 @@ _SAVE_LOG = f"INSERT OR REPLACE INTO log ({_FIELDS}) VALUES ({', '.join('?' * le
 _SELECT_LOG = f"SELECT {_FIELDS} FROM log"  # noqa: S608 - names from this file only
 
 
-_SELECT_WAITING = f"{_SELECT_LOG} WHERE parent = ? AND waiting > 0 ORDER BY session"
+_SELECT_WAITING = f"{_SELECT_LOG} WHERE session IN (SELECT session FROM wait WHERE parent = ?) ORDER BY session"  # noqa: S608
 
 
 class Cache:
@@ -223,14 +226,17 @@ class Cache:
         self._db.execute("INSERT OR REPLACE INTO copy VALUES (?, ?, ?, ?)", (path, size, mtime_ns, lines))
 
     def waiting_below(self, parent: str) -> list[LogEntry]:
-        """Return the logs below a session that hold findings whose actor is not known yet."""
-        query = self._db.execute(f"{_SELECT_LOG} WHERE parent = ? AND waiting > 0 ORDER BY session", (parent,))
-        return [LogEntry(*found) for found in query]
+        """Return the logs that hold findings whose actor the log of a session, or of an agent's spawner, may tell."""
+        return [LogEntry(*found) for found in self._db.execute(_SELECT_WAITING, (parent,))]
 
     def save_logs(self, entries: Iterable[LogEntry]) -> None:
-        """Remember logs."""
+        """Remember logs, and what each waits for."""
+        saved = list(entries)
+        waits = [(parent, entry.session) for entry in saved if entry.waiting for parent in json.loads(entry.parents)]
         with self.transaction():
-            self._db.executemany(_SAVE_LOG, entries)
+            self._db.executemany(_SAVE_LOG, saved)
+            self._db.executemany("DELETE FROM wait WHERE session = ?", [(entry.session,) for entry in saved])
+            self._db.executemany("INSERT OR IGNORE INTO wait VALUES (?, ?)", waits)
 
 
 def remove_cache(home: Path) -> None:
