@@ -172,11 +172,17 @@ def print_report(report: Report) -> None:
     for source in report.sources:
         console.print(f"  {source.source}: {safe(source.place)}{'' if source.exists else ' (does not exist)'}")
         if source.exists:
-            logs = ", ".join(f"{count} {gen}" for gen, count in source.logs.items()) or "no logs"
-            console.print(f"    {source.sessions} sessions, logs: {logs}, {size(source.bytes)}")
+            console.print(f"    {_logs_of(source)}, {size(source.bytes)}")
         for reason, count in source.skipped.items():
             console.print(f"    skipped: {reason} {count}")
     _print_home(console, report.home)
+
+
+def _logs_of(source: SourceReport) -> str:
+    """Return how many logs there are; of a format with generations also how many sessions, and of which generations."""
+    if source.logs.keys() <= {"v0"}:
+        return f"{source.sessions} logs"
+    return f"{source.sessions} sessions, logs: {', '.join(f'{count} {gen}' for gen, count in source.logs.items())}"
 
 
 def _print_home(console: Console, home: HomeReport) -> None:
