@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from a2a_trust.backfill import Options, run
 from a2a_trust.backfill.run import LINE_SKIPS
+from expectations import Result, results
 from make_claude_fixtures import ROOT, SCENARIOS, build
 
 from a2a_trust.agents import resolve
 from a2a_trust.policy import BUILT_IN
 from a2a_trust.sources.claude_code import ClaudeCodeSource
-from a2a_trust.store import TrustStore, read_ledger
-from a2a_trust.store.reader import read_all_rows
+from a2a_trust.store import TrustStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,38 +23,22 @@ if TYPE_CHECKING:
 
     from a2a_trust.backfill import Summary
 
-    from a2a_trust.model import AgentRecord, Row
 
 EXPECTED: dict[str, Any] = json.loads((ROOT / "expected.json").read_text(encoding="utf-8"))
 CASES = [(folder, policy) for folder in EXPECTED for policy in BUILT_IN]
 all_cases = pytest.mark.parametrize(("folder", "policy"), CASES, ids=["-".join(case) for case in CASES])
 
 
-class Result:
-    """What one run over one folder left."""
-
-    def __init__(self, summary: Summary, rows: list[Row], agents: dict[str, AgentRecord]) -> None:
-        """Keep the agents by name, but only those of roles that the policy scores."""
-        self.summary = summary
-        self.rows = rows
-        self.agents = agents
+def ingest(home: Path, folder: str, policy: str) -> Summary:
+    """Run the transcripts of a folder into a home."""
+    with TrustStore(home, BUILT_IN[policy]) as store:
+        return run(store, {"claude-code": ClaudeCodeSource()}, Options(paths=[ROOT / folder], jobs=1), {})
 
 
 @pytest.fixture(scope="module")
 def result_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Result]:
     """A run over a folder under a policy, made when it is first asked for."""
-
-    @cache
-    def make(folder: str, policy: str) -> Result:
-        home = tmp_path_factory.mktemp("homes") / "home"
-        with TrustStore(home, BUILT_IN[policy]) as store:
-            summary = run(store, {"claude-code": ClaudeCodeSource()}, Options(paths=[ROOT / folder], jobs=1), {})
-        scored = [agent for agent in read_ledger(home).agents.values() if agent.profile.role in BUILT_IN[policy].roles]
-        agents = {agent.profile.name: agent for agent in scored}
-        assert len(agents) == len(scored)
-        return Result(summary, list(read_all_rows(home)), agents)
-
-    return make
+    return results(tmp_path_factory, ingest)
 
 
 @pytest.fixture

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from a2a_trust.backfill.run import LINE_SKIPS
-from homes import EXPECTED, FIXTURES, ingest, rows_of
+from expectations import Result, results
+from homes import EXPECTED, FIXTURES, ingest
 
 from a2a_trust.agents import resolve
 from a2a_trust.policy import BUILT_IN
-from a2a_trust.store import read_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from a2a_trust.backfill import Summary
 
     from a2a_trust.model import AgentRecord, Row
 
@@ -25,31 +22,10 @@ CASES = [(folder, policy) for folder in EXPECTED for policy in BUILT_IN]
 all_cases = pytest.mark.parametrize(("folder", "policy"), CASES, ids=["-".join(case) for case in CASES])
 
 
-class Result:
-    """What one run over one folder left."""
-
-    def __init__(self, summary: Summary, rows: list[Row], agents: dict[str, AgentRecord]) -> None:
-        """Keep the agents by name, but only those of roles that the policy scores."""
-        self.summary = summary
-        self.rows = rows
-        self.agents = agents
-
-
 @pytest.fixture(scope="module")
 def result_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Result]:
     """A run over a folder under a policy, made when it is first asked for."""
-
-    @cache
-    def make(folder: str, policy: str) -> Result:
-        home = tmp_path_factory.mktemp("homes") / "home"
-        summary = ingest(home, FIXTURES / folder, policy=policy)
-        records = read_ledger(home).agents.values()
-        scored = [record for record in records if record.profile.role in BUILT_IN[policy].roles]
-        agents = {record.profile.name: record for record in scored}
-        assert len(agents) == len(scored)
-        return Result(summary, rows_of(home), agents)
-
-    return make
+    return results(tmp_path_factory, lambda home, folder, policy: ingest(home, FIXTURES / folder, policy=policy))
 
 
 @pytest.fixture
