@@ -123,8 +123,7 @@ class ClaudeCodeSource:
 
 
 def _known(line: lines.Line) -> bool:
-    kinds = (lines.RELEVANT, lines.IN_PASSING, lines.IRRELEVANT)
-    return isinstance(line.type, str) and any(line.type in known for known in kinds)
+    return isinstance(line.type, str) and line.type in lines.KNOWN
 
 
 def _is_transcript(path: str) -> bool:

@@ -47,6 +47,7 @@ IRRELEVANT = frozenset(
 RELEVANT = frozenset(["user", "assistant", "system"])
 IN_PASSING = frozenset(["attachment", "progress"])
 """Kinds of lines that at most tell of a run that it began, or how it ended."""
+KNOWN = IRRELEVANT | RELEVANT | IN_PASSING
 
 
 class Input(Struct):
