@@ -74,6 +74,30 @@ class SnapshotError(TrustError):
     exit_code = 12
 
 
+class CaseError(TrustError):
+    """A case file or data set for a jury is not one, or asks for more than a run may use. Exit code 13."""
+
+    exit_code = 13
+
+
+class RunFolderError(TrustError):
+    """A folder is not that of the jury run in question, or cannot take one. Exit code 14."""
+
+    exit_code = 14
+
+
+class JuryLogError(TrustError):
+    """The log of a jury run is damaged, or says something else than its run gives. Exit code 15."""
+
+    exit_code = 15
+
+
+class ResolutionError(TrustError):
+    """A resolution of an item of a jury was refused: unknown, stale, blank or done before. Exit code 16."""
+
+    exit_code = 16
+
+
 ALL_ERRORS: tuple[type[TrustError], ...] = (
     TrustError,
     UsageError,
@@ -86,4 +110,8 @@ ALL_ERRORS: tuple[type[TrustError], ...] = (
     NoLedgerError,
     UnknownAgentError,
     SnapshotError,
+    CaseError,
+    RunFolderError,
+    JuryLogError,
+    ResolutionError,
 )
