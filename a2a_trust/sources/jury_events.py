@@ -133,6 +133,10 @@ class RunOpened(_Event, tag="run", kw_only=True):
     """Names what the conditions share. Equal for two runs only where they are one hearing told twice."""
     case: Hash
     """SHA-256 of the case file or data set, as bytes."""
+    material: dict[str, Any] = field(default_factory=dict)
+    """What of the case the walk needs: never its hidden truth, nor the items of a data set."""
+    prompts: Hash = NO_HASH
+    """Fingerprint of the wording of all prompts."""
     cast: list[Actor]
     rule: Rule
     rounds: int
@@ -271,9 +275,10 @@ class PhaseClosed(_Event, tag="phase", kw_only=True):
 
 
 class QuorumMissed(_Event, tag="quorum", kw_only=True):
-    """Too few were present to go on. Key `quorum/<item>/<epoch>`."""
+    """Too few were present to go on. Key `quorum/<item>/<condition>/<epoch>`; `-` but for a panel of its own."""
 
     item: Id
+    condition: Condition | None = None
     present: int
     needed: int
     empanelled: int
