@@ -67,6 +67,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "backfill": SHELL | {"amend_cli"},
     "testing": LIBRARY | {"a2a_trust", "backfill"},
     "dashboard": SHELL,
+    "jury": SHELL | {"advice"},
 }
 
 # Everything outside our own code that a pure part may import: nothing here reads, writes, waits or asks the time.
