@@ -5,7 +5,7 @@ The structs are the format. The jury engine writes them, its views and its check
 
 A line is `{"hash": H, "event": E}`, where H is the SHA-256 (lowercase hex) over the hash of the line before it (64
 zeros for the first) followed by the bytes of E. An event's `key` is its own within the log: writing is idempotent by
-key, so that a run that was cut short can be walked through again.
+key, so that a run that was cut short can be walked through again. `key_of` makes keys.
 """
 
 from __future__ import annotations
@@ -223,7 +223,11 @@ class WentAbsent(_Event, tag="absent", kw_only=True):
 
 
 class Cited(_Event, tag="citation", kw_only=True):
-    """A citation that was checked, with what is needed to check it again. Key `citation/<key of the answer>/<n>`."""
+    """A citation that was checked, with what is needed to check it again.
+
+    Key `citation/<item>/<condition>/<step>[-<n>]/<actor>/<epoch>.<attempt>/<n>`: it stands above the answer, or the
+    fault, of its attempt. An identifier in prose is its own source and quote, with no span.
+    """
 
     item: Id
     condition: Condition | None = None
@@ -411,6 +415,23 @@ _CANONICAL = msgspec.json.Encoder(order="sorted")
 def canonical(value: Any) -> bytes:  # noqa: ANN401 - anything that JSON can hold
     """Return the one JSON text of a value: compact, keys sorted, UTF-8."""
     return _CANONICAL.encode(value)
+
+
+def key_of(kind: str, *parts: str | int | None) -> str:
+    """Return the key of an event from its kind and its parts in order, `-` for none.
+
+    A slash within a part stands as `%2F`, so that no item's name can make one key of two.
+    """
+    return "/".join((kind, *("-" if part is None else _escaped(str(part)) for part in parts)))
+
+
+def step_of(step: Step, number: int = 0) -> str:
+    """Return how a step is named in keys: with a number, where one actor takes it more than once."""
+    return f"{step}-{number}" if number else step
+
+
+def _escaped(part: str) -> str:
+    return part.replace("%", "%25").replace("/", "%2F") if "/" in part or "%" in part else part
 
 
 def sha256(data: bytes | str) -> str:
