@@ -212,7 +212,8 @@ class Tally:
             profile = msgspec.structs.replace(profile, name=row.subject_name)
         own = row.subject == self.record.fingerprint or not profile.provider + profile.context
         if row.evidence.profile is not None and own:
-            profile = msgspec.structs.replace(row.evidence.profile, model=profile.model)
+            model = row.evidence.profile.model or profile.model
+            profile = msgspec.structs.replace(row.evidence.profile, model=model)
         elif row.kind == MODEL_SEEN and row.evidence.model:
             profile = msgspec.structs.replace(profile, model=row.evidence.model)
         self.record.profile = profile

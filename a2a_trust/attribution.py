@@ -64,6 +64,9 @@ class Attribution:
         waiting: list[Finding] = []
         own = self.identify(log) if log.started else None
         for finding in findings:
+            if finding.subject is None and log.header.nobodys:
+                rows.append(_row(log.header, finding, None))
+                continue
             if finding.subject is not None or finding.holder:
                 identity = self._named(finding.subject, finding.holder, finding.team)
             else:
@@ -125,11 +128,13 @@ class Attribution:
 _NOBODY = Identity(Profile(name=""), "")
 
 
-def _row(header: LogHeader, finding: Finding, identity: Identity) -> Row:
-    details, profile = finding.details, identity.profile
+def _row(header: LogHeader, finding: Finding, identity: Identity | None) -> Row:
+    """Make the row of a finding, about nobody where there is no identity."""
+    details, profile = finding.details, identity.profile if identity else None
+    team = identity.team if identity else header.parent
     details = msgspec.structs.replace(
         details,
-        role=profile.role,
+        role=profile.role if profile else None,
         profile=profile if finding.kind == MEMBER_REGISTERED or (finding.subject and not finding.dim) else None,
         project=None if finding.event else header.cwd or None,
         source=header.source,
@@ -137,7 +142,7 @@ def _row(header: LogHeader, finding: Finding, identity: Identity) -> Row:
     )
     return Row(
         v=ROW_VERSION,
-        id=finding.id or f"msg:{identity.team}:{details.message}",
+        id=finding.id or f"msg:{team}:{details.message}",
         time=finding.time,
         session=header.session,
         event=finding.event or None,
@@ -145,10 +150,10 @@ def _row(header: LogHeader, finding: Finding, identity: Identity) -> Row:
         gen=finding.gen,
         seq=finding.seq,
         pos=finding.pos,
-        team_id=identity.team or None,
+        team_id=team or None,
         kind=finding.kind,
-        subject=profile.fingerprint,
-        subject_name=profile.name,
+        subject=profile.fingerprint if profile else None,
+        subject_name=profile.name if profile else None,
         dim=finding.dim,
         evidence=details,
     )

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from a2a_trust import facts
 from a2a_trust.agents import (
     ANY_SESSION,
@@ -68,6 +70,7 @@ class EventFold:
             facts.Retry: self._retry,
             facts.MessageSeen: self._seen,
             facts.MessageSent: self._sent,
+            facts.Introduced: self._introduced,
             facts.Spawned: self._spawned,
             facts.Run: self._run,
             facts.TaskChange: self._task,
@@ -83,7 +86,7 @@ class EventFold:
         if not log.started:
             log.started = True
             self._state.begun = fact.time
-            if log.header.copied:
+            if log.header.copied and not log.header.nobodys:
                 self._find(fact, MEMBER_REGISTERED, f"member:{fact.event}", Details(), pos=-1)
         self._rules[type(fact)](fact)
 
@@ -104,6 +107,9 @@ class EventFold:
     ) -> None:
         """Find something about the agent of the log, or about somebody else whom the log names."""
         header = self.log.header
+        if fact.heard is not None:
+            own = header.profile.model if header.profile and not subject else ""
+            details = msgspec.structs.replace(details, heard=fact.heard, model=details.model or own or None)
         finding = Finding(
             actor=header.session,
             kind=kind,
@@ -230,6 +236,9 @@ class EventFold:
 
     # ------------------------------------------------------------------ other agents
 
+    def _introduced(self, fact: facts.Introduced) -> None:
+        self._find(fact, MEMBER_REGISTERED, f"member:{self._name(fact)}", Details(), pos=-1, subject=fact.profile)
+
     def _spawned(self, fact: facts.Spawned) -> None:
         for name in fact.ids:
             self.log.roster.setdefault(name, fact.profile)
@@ -244,8 +253,9 @@ class EventFold:
         self._find(fact, kind, f"{kind}:{self._name(fact)}", details, pos=2, subject=fact.profile)
 
     def _verdict(self, fact: facts.Verdict) -> None:
-        details = Details(rating=fact.rating)
-        self._find(fact, fact.kind, f"{fact.kind}:{self._name(fact)}", details, dim=fact.dim)
+        details = Details(rating=fact.rating, ms=fact.ms, reason=fact.reason or None)
+        row_id = f"{fact.about}:{self._name(fact)}"
+        self._find(fact, fact.kind, row_id, details, dim=fact.dim, subject=fact.profile)
 
     # ------------------------------------------------------------------ tasks
 

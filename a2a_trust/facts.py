@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from a2a_trust.model import Dimension, Profile
+from a2a_trust.model import Dimension, Heard, Profile
 
 VALID_MS = range(10**12, 4 * 10**12)
 """Times outside are not times: seconds, nanoseconds, garbage."""
@@ -41,6 +41,13 @@ class LogHeader(Struct, frozen=True, kw_only=True, array_like=True):
     """Events of this log may stand in other logs too: their own identity, not the session, makes them one."""
     headless: bool = False
     """The log begins in the middle of its session."""
+    fixture: bool = False
+    """The agent is a test double: what it did counts only where that is asked for."""
+
+    @property
+    def nobodys(self) -> bool:
+        """Whether the log is no agent's own, and speaks of others and of itself."""
+        return self.by_event and self.profile is None and not self.holder
 
 
 class _Event(Struct, frozen=True, array_like=True, kw_only=True, gc=False):
@@ -48,6 +55,8 @@ class _Event(Struct, frozen=True, array_like=True, kw_only=True, gc=False):
 
     event: str = ""
     """The event's own identity, the same in every copy; empty where session and `seq` say which one it is."""
+    heard: Heard | None = None
+    """Where it stands in a jury run."""
 
 
 class Fact(_Event, frozen=True, array_like=True, tag=True, gc=False):
@@ -185,6 +194,12 @@ class Begun(Fact, frozen=True, tag="begun"):
     """A session starts, and says so itself."""
 
 
+class Introduced(Fact, frozen=True, tag="introduced"):
+    """The log names an agent, not its own, of which it will speak."""
+
+    profile: Profile
+
+
 class Spawned(Fact, frozen=True, tag="spawned"):
     """The agent of this log spawned another, or failed to."""
 
@@ -258,10 +273,16 @@ class TaskSeen(Fact, frozen=True, tag="task-seen"):
 class Verdict(Fact, frozen=True, tag="verdict"):
     """Somebody judged the agent of this log, by the contract of the format: a citation that was checked, a rating."""
 
-    verdict: str
+    about: str
+    """What was judged; with the event it makes the row one of its kind, whatever the verdict."""
     kind: str
-    dim: Dimension
+    dim: Dimension | None
+    """`None` where it judges nobody."""
     rating: int | None = None
+    ms: int | None = None
+    reason: str = ""
+    profile: Profile | None = None
+    """Whom it is about, where that is not the agent of this log."""
 
 
 AnyFact = (
@@ -280,6 +301,7 @@ AnyFact = (
     | MessageDelivered
     | MessageSeen
     | Begun
+    | Introduced
     | Spawned
     | Run
     | MessageSent

@@ -104,6 +104,31 @@ class Policy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Tools whose calls are recorded and not folded: board, mailbox, waiting, spawning, lists."""
 
 
+class Heard(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
+    """Which event of a jury run a row comes from, and of a citation all that is needed to check it again."""
+
+    run: str
+    key: str
+    """The event's own in the log of its run; it names item, condition, step and seat."""
+    fixture: bool = False
+    """A test double did it."""
+    source: str | None = None
+    """Name of the text that was cited."""
+    start: int | None = None
+    end: int | None = None
+    """Code points, [start, end)."""
+    quote: str | None = None
+    """SHA-256 of what was quoted; the log holds the words."""
+    text: str | None = None
+    """SHA-256 of the text that was cited."""
+
+    @property
+    def words(self) -> str:
+        """Say it in words."""
+        span = f"{self.source} {self.start}–{self.end} cited in " if self.source is not None else ""
+        return f"{span}{self.key.replace('/', ' ')}"
+
+
 class Details(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
     """What the deciding event, and its own log up to it, say: raw measures and what the lenses need."""
 
@@ -128,6 +153,7 @@ class Details(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="cam
     sender: str | None = None
     target: str | None = None
     rating: int | None = None
+    heard: Heard | None = None
     profile: Profile | None = None
     policy: Policy | None = None
     role: Role | None = None

@@ -27,6 +27,9 @@ TOOL_ERROR = "tool-error"
 MESSAGE_SENT = "message-sent"
 RESPONSE_LATENCY = "response-latency"
 FEEDBACK = "feedback"
+JUDGED = "judged"
+RATED = (FEEDBACK, JUDGED)
+"""Kinds whose quality follows from a rating; what a policy gives them is that of the best one."""
 
 SEED = Policy(
     name="seed",
@@ -62,6 +65,7 @@ STANDARD = msgspec.structs.replace(
         "identity-mismatch": 0.0,
         "verdict-confirmed": 1.0,
         "verdict-overruled": 0.0,
+        JUDGED: 1.0,
     },
     completion_needs_work=True,
     coordination_tools=(
@@ -120,14 +124,14 @@ def quality_of(policy: Policy, row: Row, *, supported: bool) -> float | None:
         return None
     if row.kind == RESPONSE_LATENCY:
         return _latency_quality(policy, details.ms)
-    if row.kind == FEEDBACK:
-        return _rating_quality(policy, details.rating)
+    if row.kind in RATED:
+        return _rating_quality(policy, row.kind, details.rating)
     unsupported = row.kind == TASK_COMPLETED and policy.completion_needs_work and not supported
     return None if unsupported else policy.quality.get(row.kind)
 
 
-def _rating_quality(policy: Policy, rating: int | None) -> float | None:
-    best = policy.quality.get(FEEDBACK)
+def _rating_quality(policy: Policy, kind: str, rating: int | None) -> float | None:
+    best = policy.quality.get(kind)
     if rating is None or best is None:
         return None
     low, high = RATINGS

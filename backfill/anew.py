@@ -16,6 +16,7 @@ from a2a_trust.backfill.extract import Job, decode_states, extract
 from msgspec import Struct
 
 from a2a_trust.amendments import WITHDRAWN
+from a2a_trust.attribution import RULES_VERSION
 from a2a_trust.model import ROW_VERSION, Details, Row
 from a2a_trust.sources.base import LogFile
 from a2a_trust.store.store import adopted_id
@@ -83,7 +84,7 @@ def _unknown(store: TrustStore, rows: list[Row]) -> bool:
 
 def read_anew(store: TrustStore, entries: Iterable[LogEntry]) -> tuple[dict[str, Row], set[str]]:
     """Read logs from their start and return their rows by id, and the sessions of which nothing waits."""
-    jobs = [Job(_log_of(entry), entry.session) for entry in entries]
+    jobs = [Job(_log_of(entry), entry.session, fixtures=entry.rules == RULES_VERSION) for entry in entries]
     extracts = [done for done in map(extract, jobs) if not done.failed]
     rows, saved = attribute(store.cache, extracts)
     settled = {session for entry in saved if not entry.waiting for session in _sessions_in(entry)}

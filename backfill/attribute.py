@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from a2a_trust.store.cache import Cache
 
 
+PARTIAL = -RULES_VERSION
+"""Rules under which a log was read, but for what test doubles did in it."""
+
+
 class _Logs(dict[str, LogState]):
     """The states of logs by session: those just read, and on demand those remembered."""
 
@@ -127,7 +131,7 @@ def _entry(cache: Cache, done: Extract, attribution: Attribution, rows: list[Row
         size=log.size,
         mtime_ns=log.mtime_ns,
         inode=log.inode,
-        rules=RULES_VERSION,
+        rules=PARTIAL if done.partial else RULES_VERSION,
         lines=done.total_lines,
         role="",
         waiting=0,
@@ -168,6 +172,8 @@ def _role(attribution: Attribution, log: LogState) -> str:
     identity = attribution.identify(log) if log.started or not log.header.by_event else None
     if identity is not None:
         return identity.profile.role
+    if log.header.nobodys:
+        return ""
     return "waiting" if log.parked else "empty"
 
 

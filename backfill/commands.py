@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from a2a_trust.sources.base import Source
 
 PLACES_SHOWN = 3
-HARMLESS = ("copy-of-session", "excluded")
+HARMLESS = ("copy-of-session", "excluded", "fixture")
 """Skips that lose nothing, or that were asked for: counted here, listed with --json."""
+HINTS = {"fixture": "test doubles of jury runs; to score them: --include-fixtures"}
+"""What to do about a skip."""
 
 
 def register(app: typer.Typer) -> None:
@@ -69,6 +71,9 @@ def backfill(
     exclude: Annotated[
         list[str] | None, typer.Option(metavar="GLOB", help="Leave out logs whose path matches. May be repeated.")
     ] = None,
+    include_fixtures: Annotated[
+        bool, typer.Option("--include-fixtures", help="Score the test doubles of jury runs, too.")
+    ] = False,
     jobs: Annotated[int, typer.Option(min=0, help="Processes that read logs; 0 for one a core.")] = 0,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Do everything but write: say what would be added.")
@@ -89,7 +94,7 @@ def backfill(
         if not path.exists():
             raise UsageError(f"{path}: no such file or folder; give a folder that holds session logs")
     wanted = load_policy(policy) if policy is not None else None
-    options = Options(paths=paths or [], exclude=exclude or [], jobs=jobs)
+    options = Options(paths=paths or [], exclude=exclude or [], jobs=jobs, fixtures=include_fixtures)
     if not (place / AUDIT).exists():
         _need_logs(sources, paths or [])
     with (
@@ -168,7 +173,7 @@ def _need_logs(sources: Mapping[str, Source], paths: list[Path]) -> None:
 def _nothing_found(places: Iterable[str]) -> NothingFoundError:
     return NothingFoundError(
         f"no session logs in {', '.join(places)}; give the folder that holds them: a2a-trust backfill PATH "
-        "(DSH_HOME, CLAUDE_CONFIG_DIR and A2A_TRUST_EVENTS move the defaults)"
+        "(DSH_HOME, CLAUDE_CONFIG_DIR, A2A_TRUST_EVENTS and A2A_TRUST_JURIES move the defaults)"
     )
 
 
@@ -243,7 +248,8 @@ def _print_summary(summary: Summary, home: Path, see: str, *, dry_run: bool) -> 
 def _print_skipped(skipped: Mapping[str, int], skipped_at: Mapping[str, list[str]]) -> None:
     console = output()
     for reason, count in skipped.items():
-        console.print(f"skipped       {reason} {count}")
+        hint = f" ({HINTS[reason]})" if reason in HINTS else ""
+        console.print(f"skipped       {reason} {count}{hint}")
         places = [] if reason in HARMLESS else skipped_at.get(reason, [])
         for text in places[:PLACES_SHOWN]:
             console.print(f"                {safe(text)}")

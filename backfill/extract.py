@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from a2a_trust.event_fold import EventFold
 from a2a_trust.findings import LogFold
 from a2a_trust.log_state import Finding, LogState
-from a2a_trust.sources.base import LogFile, LogUnreadableError, Skips, Source, load_sources
+from a2a_trust.sources.base import LogFile, LogPart, LogUnreadableError, Skips, Source, load_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,6 +29,10 @@ class Job(Struct, frozen=True, array_like=True):
     session: str
     cursor: bytes | None = None
     state: bytes | None = None
+    fixtures: bool = False
+    """Read what test doubles did, too."""
+    partial: bool = False
+    """Before the cursor, something that test doubles did was left out."""
 
 
 class Extract(Struct, array_like=True):
@@ -55,6 +59,8 @@ class Extract(Struct, array_like=True):
     unused: dict[str, int] = field(default_factory=dict)
     """Facts that no rule could use, by reason."""
     failed: bool = False
+    partial: bool = False
+    """Something that test doubles did is left out of the states and findings."""
 
 
 @cache
@@ -82,7 +88,9 @@ def _read(job: Job, found: Extract) -> None:
     known = [] if job.state is None or reading.restarted else _STATES.decode(job.state)
     states = {state.header.session: state for state in known}
     folds: dict[str, LogFold | EventFold] = {}
-    for part in reading.logs:
+    found.partial = job.partial
+    parts = _scored(job, reading.logs, found)
+    for part in parts:
         session = part.header.session
         state = states.setdefault(session, LogState(header=part.header))
         if state.header.profile is None and part.header.profile is not None:
@@ -93,8 +101,8 @@ def _read(job: Job, found: Extract) -> None:
     found.findings = _taken(states, folds)
     found.cursor = reading.cursor
     found.state = msgspec.msgpack.encode(list(states.values()))
-    if any(part.torn_facts for part in reading.logs):
-        for part in reading.logs:
+    if any(part.torn_facts for part in parts):
+        for part in parts:
             for fact in part.torn_facts:
                 folds[part.header.session].feed(fact)
         found.torn_findings = _taken(states, folds)
@@ -102,10 +110,21 @@ def _read(job: Job, found: Extract) -> None:
     found.lines, found.used, found.irrelevant = reading.lines, reading.used, reading.irrelevant
     found.inherited, found.undated, found.bytes_read = reading.inherited, reading.undated, reading.bytes_read
     found.total_lines = reading.total_lines
-    found.skips = reading.skips
+    found.skips.merge(reading.skips)
     for fold in folds.values():
         for reason, count in fold.skipped.items():
             found.unused[reason] = found.unused.get(reason, 0) + count
+
+
+def _scored(job: Job, logs: list[LogPart], found: Extract) -> list[LogPart]:
+    """Return the logs that count, and count those of test doubles where they do not."""
+    if job.fixtures:
+        return logs
+    for part in logs:
+        if part.header.fixture:
+            found.partial = True
+            found.skips.add("fixture", f"{job.log.path}: {part.header.session}")
+    return [part for part in logs if not part.header.fixture]
 
 
 def _taken(states: Iterable[str], folds: Mapping[str, LogFold | EventFold]) -> list[list[Finding]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-from a2a_trust.backfill.attribute import attribute, sessions_by_role
+from a2a_trust.backfill.attribute import PARTIAL, attribute, sessions_by_role
 from a2a_trust.backfill.discover import Found, FoundLog, discover, places_of
 from a2a_trust.backfill.extract import Extract, Job, extract, extract_encoded
 from msgspec import Struct, field
@@ -50,6 +50,8 @@ class Options(Struct, frozen=True, kw_only=True):
     exclude: Sequence[str] = ()
     jobs: int = 0
     """Processes; 0 for as many as there are cores."""
+    fixtures: bool = False
+    """Score test doubles, those in logs that were read without them included."""
 
 
 class Progress(Struct):
@@ -115,6 +117,7 @@ LINE_SKIPS = (
     "other-session",
     "newer-event",
     "session-unknown",
+    "chain-broken",
 )
 """Reasons under which a single line is counted."""
 
@@ -130,7 +133,7 @@ def run(
     started = time.monotonic()
     places = places_of(sources, options.paths, environ)
     found = discover(places, store.cache, options.exclude)
-    jobs = [job for log in found.logs if (job := _job_for(log)) is not None]
+    jobs = [job for log in found.logs if (job := _job_for(log, fixtures=options.fixtures)) is not None]
     jobs.sort(key=lambda job: (-job.log.size, job.log.path))
     progress = Progress(logs_total=len(jobs), bytes_total=sum(_bytes_of(job) for job in jobs))
     report(progress)
@@ -191,18 +194,19 @@ def _finish(store: TrustStore, found: Found, extracts: list[Extract], started: f
 # ------------------------------------------------------------------ reading
 
 
-def _job_for(found: FoundLog) -> Job | None:
+def _job_for(found: FoundLog, *, fixtures: bool) -> Job | None:
     """Return how a log must be read: not at all, from its cursor, or from the start."""
     log, known = found.log, found.known
-    if known is None or known.rules != RULES_VERSION:
-        return Job(log, found.session)
+    anew = Job(log, found.session, fixtures=fixtures)
+    if known is None or (known.rules != RULES_VERSION and (fixtures or known.rules != PARTIAL)):
+        return anew
     if found.stale:
         return None
     if known.path != log.path:
-        return Job(log, found.session)
+        return anew
     if (known.size, known.mtime_ns, known.inode) == (log.size, log.mtime_ns, log.inode):
         return None
-    return Job(log, found.session, known.cursor, known.state)
+    return Job(log, found.session, known.cursor, known.state, fixtures, known.rules == PARTIAL)
 
 
 def _bytes_of(job: Job) -> int:

@@ -178,6 +178,8 @@ def why(row: Row) -> str:
     parts = [details.tool, details.code, details.text]
     if details.message:
         parts.append(f"message {details.message}")
+    elif details.heard:
+        parts += [details.reason, details.heard.words]
     return " ".join(part.partition("\n")[0][:60] for part in parts if part)
 
 

@@ -25,7 +25,7 @@ from a2a_trust.errors import ALL_ERRORS
 from a2a_trust.facts import Failure
 from a2a_trust.findings import PROVIDER_ERROR
 from a2a_trust.model import DIMENSIONS, Policy, Row
-from a2a_trust.policy import BUILT_IN, FEEDBACK, RESPONSE_LATENCY, STANDARD, load_policy
+from a2a_trust.policy import BUILT_IN, RATED, RESPONSE_LATENCY, STANDARD, load_policy
 from a2a_trust.reputation import interval, step
 from a2a_trust.sources import dsh_facts, dsh_lines
 from a2a_trust.store.verify import DefectKind
@@ -195,7 +195,7 @@ def test_every_excuse_is_told() -> None:
 def test_every_kind_of_evidence_is_told() -> None:
     """Kinds and qualities are those of both built-in policies."""
     told = {row[0]: row for row in table(DOCS / "numbers.md", "kind", "dimension", "standard", "seed", "from")}
-    by_rule = {RESPONSE_LATENCY, FEEDBACK}
+    by_rule = {RESPONSE_LATENCY, *RATED}
     assert set(told) - by_rule == set(STANDARD.quality) - by_rule
     for kind, (_, dimension, *qualities, _) in told.items():
         assert dimension == "any" or set(dimension.split(", ")) <= set(DIMENSIONS)

@@ -131,7 +131,7 @@ def test_a_dimension_without_a_weight_weighs_nothing() -> None:
 
 def test_built_in_policies_know_the_kinds_of_the_table() -> None:
     """Both policies have the kinds of the table above and no others; a best rating is worth 1."""
-    assert STANDARD.quality == {kind: quality for kind, quality, _ in QUALITIES} | {"feedback": 1.0}
+    assert STANDARD.quality == {kind: quality for kind, quality, _ in QUALITIES} | {"feedback": 1.0, "judged": 1.0}
     assert SEED.quality == {kind: quality for kind, _, quality in QUALITIES if quality is not None}
 
 

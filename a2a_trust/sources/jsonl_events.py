@@ -190,9 +190,10 @@ def facts_of(event: Event) -> list[facts.AnyFact]:
         case ReplyEvent():
             found = [facts.Replied(seq, time, event.message, event.ms, event.reason, event=name)]
         case CitationEvent():
-            found = [facts.Verdict(seq, time, name, f"citation-{event.status}", Dimension.INTEGRITY, event=name)]
+            kind = f"citation-{event.status}"
+            found = [facts.Verdict(seq, time, kind, kind, Dimension.INTEGRITY, event=name)]
         case FeedbackEvent():
-            found = [facts.Verdict(seq, time, name, FEEDBACK, event.dimension, event.rating, event=name)]
+            found = [facts.Verdict(seq, time, FEEDBACK, FEEDBACK, event.dimension, event.rating, event=name)]
     return found
 
 

@@ -191,6 +191,11 @@ class Cache:
             )
         return [offset for (offset,) in query]
 
+    def offsets_of(self, scope: str, row_id: str) -> list[int]:
+        """Return where the row with an id stands in the audit log; nothing where there is none."""
+        query = self._db.execute("SELECT offset FROM row WHERE session = ? AND id = ?", (scope, row_id))
+        return [offset for (offset,) in query]
+
     def subjects(self) -> list[str]:
         """Return all subjects, sorted."""
         query = self._db.execute("SELECT DISTINCT subject FROM row WHERE subject <> '' ORDER BY subject")

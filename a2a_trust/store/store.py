@@ -260,10 +260,29 @@ class TrustStore:
         known = 0
         for row in rows:
             if row.id in recorded or adopted_id(row) in adopted:
-                known += 1
+                earlier = self._retold(row, recorded)
+                if earlier is None:
+                    known += 1
+                else:
+                    first.setdefault(earlier.id, earlier)
             else:
                 first.setdefault(row.id, row)
         return list(first.values()), known
+
+    def _retold(self, row: Row, recorded: set[str]) -> Row | None:
+        """Return what supersedes the recorded row of an event that was told before; `None` where that one stays.
+
+        Two runs may tell of one hearing, each at its own time. Whichever is read first, the earlier one counts.
+        """
+        if row.evidence.heard is None or row.id not in recorded:
+            return None
+        stands, number = row.id, 1
+        while f"{row.id}~{number}" in recorded:
+            stands, number = f"{row.id}~{number}", number + 1
+        (known,) = audit.read_row_at(self.home / AUDIT, self.cache.offsets_of(row.scope, stands))
+        if known.time <= row.time:
+            return None
+        return msgspec.structs.replace(row, id=f"{row.id}~{number}", supersedes=stands)
 
     def set_policy(self, policy: Policy) -> bool:
         """Put the home under another policy; tell whether that changed anything. One row, then a new fold of all."""
