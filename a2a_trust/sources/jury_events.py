@@ -190,7 +190,10 @@ class Answered(_Event, tag="answer", kw_only=True):
 
 
 class AttemptFailed(_Event, tag="fault", kw_only=True):
-    """An attempt that gave nothing usable. Key `fault/<item>/<condition>/<step>[-<n>]/<actor>/<epoch>.<attempt>`."""
+    """An attempt that gave nothing usable. Key `fault/<item>/<condition>/<step>[-<n>]/<actor>/<attempt>`.
+
+    Attempts number on where a run is resumed, whatever happened in between.
+    """
 
     item: Id
     condition: Condition | None = None
@@ -225,8 +228,8 @@ class WentAbsent(_Event, tag="absent", kw_only=True):
 class Cited(_Event, tag="citation", kw_only=True):
     """A citation that was checked, with what is needed to check it again.
 
-    Key `citation/<item>/<condition>/<step>[-<n>]/<actor>/<epoch>.<attempt>/<n>`: it stands above the answer, or the
-    fault, of its attempt. An identifier in prose is its own source and quote, with no span.
+    Key `citation/<item>/<condition>/<step>[-<n>]/<actor>/<attempt>/<n>`: it stands above the answer, or the fault,
+    of its attempt. An identifier in prose is its own source and quote, with no span.
     """
 
     item: Id
