@@ -48,6 +48,7 @@ FaultCode = Literal[
 ]
 PROVIDER_FAULTS: tuple[FaultCode, ...] = ("timeout", "provider_error")
 """Faults of a call that was not answered: perhaps the agent's, perhaps that of what it runs on."""
+TrustMode = Literal["off", "lead-only", "all"]
 CitationStatus = Literal["verified", "misplaced", "mismatch", "unadmitted"]
 
 
@@ -101,7 +102,7 @@ class Rule(Struct, frozen=True, kw_only=True, rename="camel"):
 class Trust(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """The signal as it was frozen when the run began."""
 
-    mode: Literal["off", "lead-only", "all"]
+    mode: TrustMode
     policy: str = ""
     rows: int = 0
     head: str = ""
