@@ -73,8 +73,8 @@ class Dataset(Struct, frozen=True):
 
     def _changed(self, count: int) -> CaseError:
         return CaseError(
-            f"{self.path} changed while it was judged, at its trace {count}: put it back and resume the run, or judge it"
-            " anew in another folder."
+            f"{self.path} changed while it was judged, at its trace {count}: put it back and resume the run, or judge"
+            " it anew in another folder."
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import msgspec
@@ -184,8 +185,9 @@ def content_of(answer: Answer) -> msgspec.Raw:
     return msgspec.Raw(canonical(answer))
 
 
+@cache
 def schema_of(step: Step) -> dict[str, Any]:
-    """Return the JSON Schema of a step's contract, for prompts."""
+    """Return the JSON Schema of a step's contract, for prompts. Made once: a run asks for it with every call."""
     return msgspec.json.schema(CONTRACTS[step])
 
 
