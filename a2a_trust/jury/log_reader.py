@@ -51,11 +51,13 @@ class LogReader:
                 for piece in walk(file, 0, runs=True):
                     if piece.last:
                         self.tail = Tail(piece.start, piece.end)
-                    elif piece.damage or not piece.content.endswith(b"\n"):
-                        why = piece.damage or "it ends within a line"
-                        raise self._damage(f"bytes {piece.start} to {piece.end} cannot be read ({why})")
+                    elif piece.damage:
+                        raise self._damage(f"bytes {piece.start} to {piece.end} cannot be read ({piece.damage})")
                     else:
-                        yield from map(self._entry, piece.content[:-1].split(b"\n"))
+                        *lines, rest = piece.content.split(b"\n")
+                        yield from map(self._entry, lines)
+                        if rest:
+                            raise self._damage(f"it is cut short, in the frame that ends with byte {piece.end}")
         except FileNotFoundError:
             raise RunFolderError(f"{self.path}: not there; expected the folder of a jury run") from None
         except OSError as error:
