@@ -239,6 +239,8 @@ class Tally:
         elif kind == RESPONSE_LATENCY and quality is not None:
             stats.responses_on_time += quality >= GOOD
             stats.responses_late += quality < GOOD
+        elif details.heard is not None:
+            stats.jury[kind] = stats.jury.get(kind, 0) + 1
         elif row.dim is Dimension.COMPETENCE:
             self._count_task(kind, quality, details)
 

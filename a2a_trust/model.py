@@ -124,9 +124,9 @@ class Heard(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel
 
     @property
     def words(self) -> str:
-        """Say it in words."""
-        span = f"{self.source} {self.start}–{self.end} cited in " if self.source is not None else ""
-        return f"{span}{self.key.replace('/', ' ')}"
+        """Say it in words: what was cited, and the parts of the key that name something."""
+        span = f"{self.source} {self.start}–{self.end} in " if self.source is not None else ""
+        return span + " ".join(part for part in self.key.split("/")[1:5] if part != "-")
 
 
 class Details(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
@@ -268,6 +268,8 @@ class Stats(Struct, kw_only=True, rename="camel"):
     messages_delivered: int = 0
     sessions: int = 0
     unattributable: dict[str, int] = field(default_factory=dict)
+    jury: dict[str, int] = field(default_factory=dict)
+    """What was seen of the agent in jury runs, by kind; messages and answers to them are counted with all others."""
 
     @property
     def runs_open(self) -> int:

@@ -305,7 +305,7 @@ class TrustSignals:
             dimensions={dim: self._dimension(record, dim) for dim in DIMENSIONS},
             total=total(record.trust, self.policy),
             # The one part of a signal that could be changed: a reader who does changes a copy.
-            stats=replace(record.stats, unattributable=dict(record.stats.unattributable)),
+            stats=replace(record.stats, unattributable=dict(record.stats.unattributable), jury=dict(record.stats.jury)),
             first_seen=record.first_seen,
             last_seen=record.last_seen,
             stale_for=max(0, self.provenance.now - record.last_seen) if record.last_seen > 0 else None,

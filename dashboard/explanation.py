@@ -176,10 +176,10 @@ def why(row: Row) -> str:
     if row.kind == RESPONSE_LATENCY:
         return f"answered after {details.ms} ms"
     parts = [details.tool, details.code, details.text]
-    if details.message:
-        parts.append(f"message {details.message}")
-    elif details.heard:
+    if details.heard:
         parts += [details.reason, details.heard.words]
+    elif details.message:
+        parts.append(f"message {details.message}")
     return " ".join(part.partition("\n")[0][:60] for part in parts if part)
 
 

@@ -146,6 +146,8 @@ def _print_statistics(console: Console, signal: Signal) -> None:
         f"{stats.messages_sent} sent, answers {stats.responses_on_time} on time, {stats.responses_late} late",
         soft_wrap=True,
     )
+    if stats.jury:
+        console.print(f"juries {', '.join(f'{safe(kind)} {count}' for kind, count in sorted(stats.jury.items()))}")
     excused = [f"{safe(reason)} {count}" for reason, count in sorted(stats.unattributable.items())]
     for count, label in (
         (stats.unanswered_calls, "calls without a result"),
@@ -169,7 +171,7 @@ def _print_history(console: Console, signal: Signal, shown: int = 10) -> None:
     table = _table("newest evidence (UTC)", "kind", "dimension", "quality", "of")
     for entry in reversed(newest):
         detail = entry.detail
-        what = detail.tool or detail.task or detail.message or ""
+        what = detail.tool or detail.task or (detail.heard.words if detail.heard else detail.message) or ""
         table.add_row(when(entry.time, exact=True), entry.kind, entry.dim, str(entry.quality), Text(safe(what, 40)))
     print_table(console, table)
 

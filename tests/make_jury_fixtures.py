@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from juryruns import JUDGES, T0, TEXT, Run, actor, frame, framed
+from jurymade import JUDGES, T0, TEXT, Run, actor, frame, framed
 from make_fixtures import step
 
 from a2a_trust.sources import jury_events as je

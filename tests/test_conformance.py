@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from dshlog import frame, frames, is_whole
-from juryruns import framed, lines_of
+from jurymade import framed, lines_of
 
 from a2a_trust.testing import CHECKS, JUNK, Case
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from homes import agents_of, differences, rows_of
-from juryruns import CAST, JUDGES, STEP, T0, TEXT, Run, actor, ingest
+from jurymade import CAST, JUDGES, STEP, T0, TEXT, Run, actor, ingest
 
 from a2a_trust.lenses import Lens, fold_by
 from a2a_trust.model import Dimension, Profile

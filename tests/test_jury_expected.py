@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from homes import rows_of
-from juryruns import ingest, lines_of
+from jurymade import ingest, lines_of
 from make_jury_fixtures import ROOT, SCENARIOS, build
 
 from a2a_trust.agents import resolve

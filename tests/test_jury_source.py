@@ -10,7 +10,7 @@ import pytest
 from homes import agents_of, differences, rows_of, scratch
 from hypothesis import given
 from hypothesis import strategies as st
-from juryruns import CAST, JUDGES, Run, actor, frame, framed, ingest
+from jurymade import CAST, JUDGES, Run, actor, frame, framed, ingest
 from typer.testing import CliRunner
 
 from a2a_trust import cli, facts

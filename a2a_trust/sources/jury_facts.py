@@ -28,6 +28,8 @@ QUOTE_MIN = 12
 ACCEPTED, REJECTED = "accept", "reject"
 """Options of an item whose outcome is a judgement of somebody's work."""
 _NUMBERS = range(1 << 53)
+_HEARING = 16
+"""Digits of its hash that name a hearing."""
 _LAST_STEPS = ("ballot", "announcement")
 """Steps that depend on how many rounds there were in all."""
 
@@ -165,7 +167,7 @@ class Teller:
         """Name an event within all runs: by its hearing, and what of the procedure lies behind it."""
         rounds = f"/{self._run.rounds}" if step in _LAST_STEPS else ""
         # A tilde ends the ids of rows that supersede another.
-        return f"{self._run.hearing}{rounds}/{key.replace('~', '%7E')}"
+        return f"{self._run.hearing[:_HEARING]}{rounds}/{key.replace('~', '%7E')}"
 
     def _seq(self, name: str) -> int:
         self.named.append(seq_of(name))

@@ -33,7 +33,18 @@ LOOK_BACK_PAGES = 20
 """Pages read without being asked where a filter lets little through."""
 MOST_ROWS = 50_000
 """Rows kept while the log is followed; the oldest go first."""
-_KINDS = ("", "tool-error", "tool-success", "tool-unattributable", "task-", "message-sent", "response-")
+_KINDS = (
+    "",
+    "tool-error",
+    "tool-success",
+    "tool-unattributable",
+    "task-",
+    "message-sent",
+    "response-",
+    "juror-",
+    "answer-",
+    "citation-",
+)
 
 
 class EvidenceScreen(TrustScreen):
