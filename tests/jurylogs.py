@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import zstandard
 
+from a2a_trust.jury.fold import Reading
 from a2a_trust.sources import jury_events as je
 from a2a_trust.sources.jury_events import NO_HASH, canonical, key_of, line_of, sha256, step_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from a2a_trust.jury.fold import Run
 
 BEGAN = 1_800_000_000_000
 MS = 12
@@ -205,6 +208,13 @@ class Log:
         return folder
 
 
+def survey(lines: Iterable[tuple[str, je.Event]]) -> Run:
+    """The run that a log holds, read to its end."""
+    reading = Reading(lines)
+    list(reading.items())
+    return reading.run
+
+
 def write_events(folder: Path, events: Iterable[je.Event]) -> None:
     """Write a log, chained anew."""
     head, lines = NO_HASH, bytearray()
@@ -257,7 +267,7 @@ JUDGED = (
 def judges(votes: Iterable[tuple[str, str | None, str | None]] = JUDGED, **more: Any) -> Log:  # noqa: ANN401 - any field
     """Two judges over a data set: items `t1`, `t2`, …; `None` for a judge who is absent."""
     votes = list(votes)
-    cast = [actor("strict", model="s"), actor("kind", model="k")]
+    cast = [actor("strict", "judge", model="s"), actor("kind", "judge", model="k")]
     values: dict[str, Any] = {"traces": len(votes), "rounds": 0, "rule": je.Rule(kind="agreement")} | more
     log = Log("judges", cast, **values)
     missing = []

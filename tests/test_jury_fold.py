@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from jurylogs import Log, actor, judges, opinion, tribunal
+from jurylogs import Log, actor, judges, opinion, survey, tribunal
 
 from a2a_trust.errors import JuryLogError
 from a2a_trust.jury import fold
@@ -59,7 +59,7 @@ def test_a_position_is_kept_until_there_is_another() -> None:
     """Who is never addressed stands where its sealed verdict was; who is moved twice in a round, where it was last."""
     log = tribunal()
     (item,) = fold.fold(log.lines())
-    run = fold.survey(log.lines())
+    run = survey(log.lines())
     stood = {course.actor.id: course for course in fold.courses(run.opened, item, "star")}
     assert list(stood) == ["ada", "ben", "chief"]
     assert stood["ada"].final is stood["ada"].sealed
@@ -74,14 +74,14 @@ def test_a_run_is_told_by_its_last_end() -> None:
     log = judges()
     log.events.pop()
     log.end(finished=False, reason="cut")
-    run = fold.survey(log.lines())
+    run = survey(log.lines())
     assert (run.finished, run.epochs, run.lines) == (False, 1, len(log.events))
     from a2a_trust.sources.jury_events import RunResumed  # noqa: PLC0415
 
     log.add(RunResumed(key="resumed/1", time=0, epoch=1))
-    assert fold.survey(log.lines()).ended is None
+    assert survey(log.lines()).ended is None
     log.end(epoch=1)
     log.resolve("t3", "accept")
-    run = fold.survey(log.lines())
+    run = survey(log.lines())
     assert (run.finished, run.epochs, list(run.resolutions)) == (True, 2, ["t3"])
     assert run.time == log.events[-1].time

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 from jurylogs import Log as Made
-from jurylogs import judges, opinion, tribunal
+from jurylogs import judges, opinion, survey, tribunal
 
 from a2a_trust.jury import result, summary
-from a2a_trust.jury.fold import fold, survey
+from a2a_trust.jury.fold import fold
 from a2a_trust.sources import jury_events
 
 JURY = Path(__file__).resolve().parent.parent / "a2a_trust" / "jury"

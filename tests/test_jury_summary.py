@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jurylogs import Log as Made
-from jurylogs import actor, judges, opinion, tribunal
+from jurylogs import actor, judges, opinion, survey, tribunal
 
 from a2a_trust.errors import JuryLogError
 from a2a_trust.jury import measures
-from a2a_trust.jury.fold import survey
 from a2a_trust.jury.summary import LISTED, Summary, summarise
 
 PROBABILITIES = st.floats(0, 1)
@@ -156,7 +155,8 @@ def test_a_missing_answer_that_came_later_is_not_missing() -> None:
 @given(st.lists(st.tuples(PROBABILITIES, st.booleans()), max_size=40))
 def test_calibration_stays_within_its_bounds(forecasts: list[tuple[float, bool]]) -> None:
     """Scores are shares, and nothing is scored where nothing was forecast."""
-    for score in (measures.brier(forecasts), measures.calibration_error(forecasts)):
+    probabilities, held = [one for one, _ in forecasts], [int(was) for _, was in forecasts]
+    for score in (measures.brier(probabilities, held), measures.calibration_error(probabilities, held)):
         assert (score is None) == (not forecasts)
         assert score is None or 0 <= score <= 1
 

@@ -90,7 +90,7 @@ def test_a_view_that_fails_leaves_the_one_before(folder: Path, monkeypatch: pyte
     with pytest.raises(OSError, match="no space"):
         Views(folder).write("transcript.md")
     assert (folder / "transcript.md").read_bytes() == before
-    assert sorted(path.name for path in folder.iterdir()) == sorted((*NAMES, "jury.jsonl.zst"))
+    assert sorted(path.name for path in folder.iterdir()) == sorted((*NAMES, "jury.jsonl.zst", "jury.lock"))
 
 
 def test_a_folder_without_a_log_is_refused(tmp_path: Path) -> None:

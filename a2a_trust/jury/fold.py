@@ -103,73 +103,68 @@ class Course(Struct, frozen=True, kw_only=True):
         return reached[-1] if reached else self.sealed
 
 
-def survey(lines: Iterable[tuple[str, Event]]) -> Run:
-    """Return the run that a log holds, from its lines with their hashes; JuryLogError where it holds none."""
-    run: Run | None = None
-    for number, (found, event) in enumerate(lines, start=1):
-        if run is None:
-            run = begin(found, event)
-        else:
-            advance(run, number, found, event)
-    if run is None:
-        raise JuryLogError("the log holds no event; expected the one that opens a run")
-    return run
+class Reading:
+    """One pass over the lines of a log: its items as each is done, and the run, which is whole when all are read."""
 
+    def __init__(self, lines: Iterable[tuple[str, Event]]) -> None:
+        """Read the first line; JuryLogError where it does not open a run."""
+        self._lines = iter(lines)
+        found, event = next(self._lines, ("", None))
+        if not isinstance(event, RunOpened):
+            what = f"line 1 holds {event.key!r}" if event else "the log holds no event"
+            raise JuryLogError(f"{what}; expected the event that opens a run")
+        self.run = Run(opened=event, head=found, lines=1, time=event.time)
 
-def begin(found: str, event: Event) -> Run:
-    """Return the run that the first line of a log opens."""
-    if not isinstance(event, RunOpened):
-        raise JuryLogError(f"line 1 holds {event.key!r}; expected the event that opens a run")
-    return Run(opened=event, head=found, lines=1, time=event.time)
+    def items(self) -> Iterator[Item]:
+        """Yield the items: those of a data set as each has its outcome, all others at the end, as opened.
 
+        Only an item of a data set is over with its outcome; a tribunal's is announced afterwards, and has one for each
+        condition. What never came to an outcome is yielded at the end as well.
+        """
+        items: dict[str, Item] = {}
+        streaming, count = self.run.opened.preset == "judges", 0
+        for found, event in self._lines:
+            self._advance(found, event)
+            if isinstance(event, RunOpened | RunEnded | RunResumed | Resolved):
+                continue
+            if isinstance(event, ItemOpened):
+                count += 1
+                items[event.item] = Item(opened=event, number=count)
+                continue
+            item = items.get(event.item)
+            if item is None:
+                raise JuryLogError(f"line {self.run.lines}: {event.key!r} is about an item that is not open")
+            item.events.append(event)
+            if isinstance(event, OutcomeReached):
+                item.line = found
+                if streaming:
+                    yield items.pop(event.item)
+        yield from items.values()
 
-def advance(run: Run, number: int, found: str, event: Event) -> None:
-    """Take one more line into a run."""
-    run.head, run.lines, run.time = found, number, max(run.time, event.time)
-    if isinstance(event, RunEnded):
-        run.ended = event
-    elif isinstance(event, RunResumed):
-        run.ended = None
-        run.epochs += 1
-    elif isinstance(event, Resolved):
-        run.resolutions[event.item] = event
+    def _advance(self, found: str, event: Event) -> None:
+        run = self.run
+        run.head, run.lines, run.time = found, run.lines + 1, event.time
+        if isinstance(event, RunEnded):
+            run.ended = event
+        elif isinstance(event, RunResumed):
+            run.ended = None
+            run.epochs += 1
+        elif isinstance(event, Resolved):
+            run.resolutions[event.item] = event
 
 
 def fold(lines: Iterable[tuple[str, Event]]) -> Iterator[Item]:
-    """Yield the items of a log: those of a data set as each has its outcome, all others at the end, as opened.
-
-    Only an item of a data set is over with its outcome; a tribunal's is announced afterwards, and has one for each
-    condition. What never came to an outcome is yielded at the end as well.
-    """
-    items: dict[str, Item] = {}
-    streaming, count = False, 0
-    for found, event in lines:
-        if isinstance(event, RunOpened):
-            streaming = event.preset == "judges"
-            continue
-        if isinstance(event, RunEnded | RunResumed | Resolved):
-            continue
-        if isinstance(event, ItemOpened):
-            count += 1
-            items[event.item] = Item(opened=event, number=count)
-            continue
-        item = items.get(event.item)
-        if item is None:
-            raise JuryLogError(f"{event.key!r} is about an item that is not open")
-        item.events.append(event)
-        if isinstance(event, OutcomeReached):
-            item.line = found
-            if streaming:
-                yield items.pop(event.item)
-    yield from items.values()
+    """Yield the items of a log, see `Reading.items`."""
+    return Reading(lines).items()
 
 
 def jurors(opened: RunOpened, condition: Condition) -> list[Actor]:
     """Return who votes under a condition, in the order of the seats."""
+    parts = ("judge",) if opened.preset == "judges" else JURORS
     return [
         actor
         for actor in opened.cast
-        if actor.part in JURORS and (not actor.conditions or condition in actor.conditions)
+        if actor.part in parts and (not actor.conditions or condition in actor.conditions)
     ]
 
 

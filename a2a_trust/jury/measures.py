@@ -92,22 +92,19 @@ def polarization(values: Sequence[float]) -> float | None:
     return math.sqrt(math.fsum((value - middle) ** 2 for value in values) / len(values))
 
 
-def brier(forecasts: Sequence[tuple[float, bool]]) -> float | None:
-    """Return the mean squared distance of probabilities from what was the case (Brier 1950)."""
-    return mean([(probability - held) ** 2 for probability, held in forecasts])
+def brier(forecasts: Sequence[float], held: Sequence[int]) -> float | None:
+    """Return the mean squared distance of probabilities from what was the case, 1 or 0 (Brier 1950)."""
+    return mean([(probability - was) ** 2 for probability, was in zip(forecasts, held, strict=True)])
 
 
-def calibration_error(forecasts: Sequence[tuple[float, bool]]) -> float | None:
+def calibration_error(forecasts: Sequence[float], held: Sequence[int]) -> float | None:
     """Return the expected calibration error: by bins, the mean distance of forecasts from frequencies."""
     if not forecasts:
         return None
-    bins: dict[int, list[tuple[float, bool]]] = {}
-    for probability, held in forecasts:
-        bins.setdefault(min(int(probability * BINS), BINS - 1), []).append((probability, held))
-    distances = [
-        abs(math.fsum(probability for probability, _ in one) - sum(held for _, held in one)) for one in bins.values()
-    ]
-    return math.fsum(distances) / len(forecasts)
+    bins: dict[int, list[float]] = {}
+    for probability, was in zip(forecasts, held, strict=True):
+        bins.setdefault(min(int(probability * BINS), BINS - 1), []).append(probability - was)
+    return math.fsum(abs(math.fsum(distances)) for distances in bins.values()) / len(forecasts)
 
 
 def percentiles(values: Sequence[int]) -> Percentiles | None:

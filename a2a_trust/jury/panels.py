@@ -69,7 +69,8 @@ def panel_of(opened: RunOpened, item: Item, condition: Condition) -> Panel:
     sealed, last = (next((one for one in order if one.stage != "baseline"), None) for order in (stages, stages[::-1]))
     label = reached.label if reached else None
     finals = [course.final for course in courses if course.final is not None]
-    forecasts = [(one.probability / 100, label == item.opened.options[0]) for one in finals] if label else []
+    forecasts = [one.probability / 100 for one in finals] if label else []
+    held = [label == item.opened.options[0]] * len(forecasts)
     gain = None
     if moved and sealed and last and sealed.polarization is not None and last.polarization is not None:
         gain = rounded(sealed.polarization - last.polarization)
@@ -87,7 +88,7 @@ def panel_of(opened: RunOpened, item: Item, condition: Condition) -> Panel:
         consensus_gain=gain,
         volatility=rounded(measures.mean([_travelled(course) for course in courses])) if moved else None,
         flips=sum(_flips(course) for course in courses) if moved else None,
-        brier=rounded(measures.brier(forecasts)),
+        brier=rounded(measures.brier(forecasts, held)),
     )
 
 

@@ -171,22 +171,11 @@ def chunks(summary: Summary) -> Iterator[bytes]:
 
 def summarise(lines: Iterable[tuple[str, Event]]) -> tuple[Run, Summary]:
     """Return a run and its summary in one pass over the lines of its log, with their hashes."""
-    runs: list[Run] = []
-
-    def told() -> Iterator[tuple[str, Event]]:
-        for number, (found, event) in enumerate(lines, start=1):
-            if runs:
-                fold.advance(runs[0], number, found, event)
-            else:
-                runs.append(fold.begin(found, event))
-            yield found, event
-
-    counted: _Counted | None = None
-    for item in fold.fold(told()):
-        counted = counted or _Counted(runs[0].opened)
+    reading = fold.Reading(lines)
+    counted = _Counted(reading.run.opened)
+    for item in reading.items():
         counted.add(item)
-    run = runs[0] if runs else fold.survey(())
-    return run, (counted or _Counted(run.opened)).summary(run)
+    return reading.run, counted.summary(reading.run)
 
 
 class _List:
@@ -233,8 +222,8 @@ class _Counted:
         self._missing, self._false_accepts, self._false_rejects = _List(), _List(), _List()
         self._labels: Counter[str] = Counter()
         self._reviewed: dict[str, dict[str, str]] = {}
-        self._forecasts: list[tuple[float, bool]] = []
-        self._confidences = array("d")
+        # A number each, eight bytes or one: there may be a million verdicts.
+        self._forecasts, self._confidences, self._held = array("d"), array("d"), array("b")
         self._right = 0
         self._times: dict[str, array[int]] = {}
         self._tokens = [0, 0, 0]
@@ -284,7 +273,8 @@ class _Counted:
         self._labels[label] += 1
         for seat, verdict in sealed.items():
             self._actor(seat).confusion.setdefault(label, Counter())[verdict.vote] += 1
-            self._forecasts.append((verdict.probability / 100, label == first))
+            self._forecasts.append(verdict.probability / 100)
+            self._held.append(label == first)
             self._confidences.append(verdict.confidence)
             self._right += verdict.vote == label
 
@@ -363,7 +353,10 @@ class _Counted:
         )
 
     def _calibration(self) -> Calibration | None:
-        brier, error = measures.brier(self._forecasts), measures.calibration_error(self._forecasts)
+        brier, error = (
+            measures.brier(self._forecasts, self._held),
+            measures.calibration_error(self._forecasts, self._held),
+        )
         accuracy = measures.rate(self._right, len(self._forecasts))
         if brier is None or error is None or accuracy is None:
             return None

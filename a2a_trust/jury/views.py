@@ -12,6 +12,7 @@ from msgspec import Struct
 from a2a_trust.errors import RunFolderError
 from a2a_trust.jury import fold, report, result, summary, transcript
 from a2a_trust.jury.journal import read_lines
+from a2a_trust.jury.run_folder import locked, told
 from a2a_trust.sources.jury_events import LOG_NAME
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 RESULT, SUMMARY, TRANSCRIPT, REPORT = "result.json", "summary.json", "transcript.md", "report.html"
 NAMES = (RESULT, SUMMARY, TRANSCRIPT, REPORT)
+_WAIT_SECONDS = 30.0
 _SHOWN = 60
 """Characters of a value that a difference repeats."""
 
@@ -61,6 +63,10 @@ class Views:
     def items(self) -> Iterator[Item]:
         """Yield the items, reading the log again."""
         return fold.fold(read_lines(self._log))
+
+    def holds(self, found: str) -> bool:
+        """Tell whether a line of the log has a hash, or one that begins so."""
+        return any(line.startswith(found) for line, _ in read_lines(self._log))
 
     def chunks(self, name: str) -> Iterator[bytes]:
         """Yield what a view holds."""
@@ -125,10 +131,14 @@ def log_of(folder: Path) -> Path:
 
 
 def write_all(folder: Path) -> Views:
-    """Write all views of a folder and return them."""
-    views = Views(folder)
-    for name in NAMES:
-        views.write(name)
+    """Write all views of a folder and return them.
+
+    The last one to write has read the log last: one writes at a time.
+    """
+    with told(folder), locked(folder, _WAIT_SECONDS):
+        views = Views(folder)
+        for name in NAMES:
+            views.write(name)
     return views
 
 
