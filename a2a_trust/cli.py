@@ -60,7 +60,7 @@ def _register_plugins() -> None:
 _register_plugins()
 
 
-@app.command(epilog="Example: a2a-trust rebuild")
+@app.command(hidden=True, epilog="Example: a2a-trust rebuild")
 def rebuild(home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Make the ledger anew from the audit log alone, and say what changed."""
     from a2a_trust import maintenance

@@ -54,7 +54,7 @@ def test_a_report_tells_the_outcome_and_how_it_came_about() -> None:
     """Outcome, votes, every juror at every stage, what did not hold, and the head of the log."""
     _, page = page_of(tribunal())
     for told in (
-        "case, star: guilty.", "guilty 3, not guilty 0", "round 1", "as is known to be true", "door stood open",
+        "star: guilty.", "guilty 3, not guilty 0", "round 1", "as is known to be true", "door stood open",
         "seal_broken 1", "50 % (1 of 2)", "N/A: nothing was cited", "test doubles (5 of 5)",
         list(tribunal().lines())[-1][0],
     ):  # fmt: skip

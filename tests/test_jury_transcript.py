@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 from jurylogs import Log as Made
-from jurylogs import actor, judges, opinion, tribunal
+from jurylogs import actor, judges, opinion, survey, tribunal
 from markdown_it import MarkdownIt
 
 from a2a_trust.jury import transcript
-from a2a_trust.jury.fold import fold, survey
+from a2a_trust.jury.fold import fold
 from a2a_trust.jury.markdown import inline, quoted
 from a2a_trust.text import safe
 
@@ -44,9 +44,9 @@ def read_as(text: str) -> tuple[set[str], str]:
 @example("~~~")
 def test_a_text_of_one_line_reads_as_written(text: str) -> None:
     """Whatever it holds, it is one paragraph of text, the same that `safe` shows."""
-    found, seen = read_as(inline(text))
+    found, seen = read_as(f"It says: {inline(text)}")
     assert found <= PLAIN | PLAIN_INSIDE
-    assert seen.strip() == safe(text).strip()
+    assert seen.strip() == f"It says: {safe(text).strip()}".strip()
 
 
 @given(st.text(alphabet=st.sampled_from("a1.)-+*#=>`~|<&_[]!\\: \t\n"), max_size=40))

@@ -7,22 +7,19 @@ import re
 from a2a_trust.text import safe
 
 _MARKS = re.compile(r"[\\`*_\[\]<>&|~@$]|:(?=//)")
-_LINE_START = re.compile(r"^(\s*)([#+=\-]|\d{1,9}(?=[.)]))")
-_ORDERED = re.compile(r"^(\s*\d{1,9})([.)])")
+_LINE_START = re.compile(r"^(\d{0,9})([#+=\-.)])")
+"""Of a heading, a list, a rule, or what would make one of the line above."""
 _WWW = re.compile(r"(?i)\b(www)\.")
 
 
 def inline(text: str, limit: int = 0) -> str:
-    """Return text for one place on one line."""
-    shown = _MARKS.sub(lambda found: "\\" + found[0], safe(text, limit).strip())
-    shown = _WWW.sub(r"\1\\.", shown)
-    shown = _ORDERED.sub(r"\1\\\2", shown)
-    return _LINE_START.sub(lambda found: found[0] if found[2].isdigit() else f"{found[1]}\\{found[2]}", shown)
+    """Return text for a place within a line, not at its beginning."""
+    return _WWW.sub(r"\1\\.", _MARKS.sub(lambda found: "\\" + found[0], safe(text, limit).strip()))
 
 
 def quoted(text: str) -> str:
     """Return text of any lines as a block quote, its lines kept; without a line end."""
-    lines = [inline(line.strip()) for line in text.splitlines()] or [""]
+    lines = [_LINE_START.sub(r"\1\\\2", inline(line.strip())) for line in text.splitlines()] or [""]
     return "\n".join(f"> {line}\\" if line and following else f"> {line}" for line, following in _following(lines))
 
 

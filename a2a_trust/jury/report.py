@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from a2a_trust.jury.fold import Item, Run
     from a2a_trust.jury.measures import Rate
     from a2a_trust.jury.panels import Panel
-    from a2a_trust.jury.summary import Grounding, Summary
+    from a2a_trust.jury.summary import Grounding, Listed, Summary
     from a2a_trust.sources.jury_events import Condition
 
 SHOWN = 200
@@ -46,6 +46,7 @@ class _Panel(Struct, frozen=True, kw_only=True):
 
     condition: str
     outcome: str
+    label: str | None
     columns: tuple[str, ...]
     rows: tuple[_Row, ...]
 
@@ -64,6 +65,8 @@ class _Item(Struct, frozen=True, kw_only=True):
 
     name: str
     question: str
+    texts: tuple[tuple[str, str], ...]
+    """Of a trajectory: what was judged."""
     parts: tuple[_Panel, ...]
     citations: tuple[Cited, ...]
     """Those that do not hold."""
@@ -77,7 +80,7 @@ def chunks(run: Run, summary: Summary, items: Iterable[Item]) -> Iterator[bytes]
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(
         clean=_clean, when=when, percent=_percent, na=_na, count=_count, rate=_rate, votes=_votes,
-        grounding=_grounding, spread=_spread,
+        grounding=_grounding, spread=_spread, listed=_listed,
     )  # fmt: skip
     template = environment.from_string((folder / "report.html.j2").read_text(encoding="utf-8"))
     text = template.render(
@@ -98,8 +101,10 @@ def headline(summary: Summary) -> str:
     """Return what the run came to, in a sentence or two."""
     counts = summary.counts
     if summary.panels:
-        told = [f"{panel.item}, {panel.condition}: {panel.outcome or panel.status}" for panel in summary.panels]
-        text = "; ".join(told)
+        one = len({panel.item for panel in summary.panels}) == 1
+        text = "; ".join(
+            f"{panel.condition if one else panel.item}: {panel.outcome or panel.status}" for panel in summary.panels
+        )
     else:
         outcomes = ", ".join(f"{outcome} {count}" for outcome, count in summary.outcomes.items() if outcome != "review")
         text = f"{counts.agreed} of {counts.items} items agreed ({outcomes or 'none'}), {counts.review} for a person"
@@ -115,6 +120,7 @@ def _item(run: Run, item: Item) -> _Item:
     return _Item(
         name=item.opened.item,
         question=item.opened.question,
+        texts=tuple(item.opened.texts.items()) if run.opened.traces else (),
         parts=tuple(_panel(run, item, condition) for condition in run.opened.conditions),
         citations=tuple(event for event in item.of(Cited) if event.status != "verified")[:LISTED],
         faults=tuple(_fault(event) for event in faults[:LISTED]),
@@ -142,6 +148,7 @@ def _panel(run: Run, item: Item, condition: Condition) -> _Panel:
     return _Panel(
         condition=condition,
         outcome=outcome_line(reached) if reached else "no outcome",
+        label=reached.label if reached else None,
         columns=(*(("before",) if heard else ()), "sealed", *(f"round {number}" for number in rounds)),
         rows=tuple(rows),
     )
@@ -182,6 +189,11 @@ def _grounding(found: Grounding) -> str:
         return f"{NOT_APPLICABLE}: nothing was cited"
     cited = found.verified + found.misplaced + found.mismatch + found.unadmitted
     return f"{percent(found.share)} % ({found.verified} of {cited})"
+
+
+def _listed(found: Listed) -> str:
+    more = f" and {found.count - len(found.first)} more" if found.count > len(found.first) else ""
+    return ", ".join(safe(name) for name in found.first) + more
 
 
 def _spread(panel: Panel) -> str:

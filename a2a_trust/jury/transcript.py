@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from a2a_trust.jury.case_types import TribunalCase
+from a2a_trust.jury.empanel import case_of
 from a2a_trust.jury.fold import verdict_of
 from a2a_trust.jury.markdown import inline, quoted
+from a2a_trust.jury.tribunal import slots
 from a2a_trust.sources.jury_events import (
     NOBODY,
     Answered,
@@ -102,13 +105,27 @@ def _head(run: Run) -> Iterator[str]:
         yield from ("", quoted(opened.trust.text), "")
 
 
+def _statements(run: Run) -> Iterator[tuple[str, str]]:
+    """Yield kind and question of each statement of a hearing, in order; nothing where the log holds no such case."""
+    try:
+        case = case_of(run.opened.material)
+    except msgspec.ValidationError:
+        return
+    if isinstance(case, TribunalCase):
+        for kind, party, witness in slots(case, run.opened.order):
+            yield kind, f"asked by {party.name}: {witness.questions[party.id]}" if witness else ""
+
+
 class _Teller:
     """Tells one item after another."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._names = {actor.id: actor.name for actor in run.opened.cast}
+        self._said = dict(enumerate(_statements(run), start=1))
         self._section = ""
+        self._cited: list[Cited] = []
+        """Of the attempt that comes next: citations are logged before it."""
 
     def item(self, item: Item) -> Iterator[str]:
         """Yield the lines of an item."""
@@ -116,6 +133,8 @@ class _Teller:
         self._section = ""
         yield f"## {inline(opened.item)}"
         yield from ("", quoted(opened.question), "")
+        for name, fact in opened.facts.items():
+            yield from (f"{inline(name.capitalize())}:", "", quoted(fact), "")
         yield f"Options: {inline(', '.join(opened.options))}. Texts: {inline(', '.join(opened.texts))}."
         if opened.judged is not None:
             yield f"Judged: {inline(opened.judged.name)}."
@@ -148,14 +167,13 @@ class _Teller:
         match event:
             case Answered():
                 yield from self._answer(event)
+                yield from self._citations()
             case Cited():
-                where = f"{inline(event.source)} {event.start}–{event.end}" if event.source else "in prose"
-                found = f", stands in {inline(event.found_in)} at {event.found}" if event.found is not None else ""
-                yield f"* cites {where}, {event.status}{found}: “{inline(event.quote, QUOTE_SHOWN)}”"
-                yield ""
+                self._cited.append(event)
             case AttemptFailed():
                 told = f"attempt {event.attempt} failed, {event.code}: {inline(event.words)}"
                 yield from (f"* {self._name(event.actor)}: {told}", "")
+                yield from self._citations()
             case WentAbsent():
                 told = f"no answer within {event.attempts} attempts; the last one: {event.code}"
                 yield from (f"* {self._name(event.actor)}: {told}", "")
@@ -168,6 +186,16 @@ class _Teller:
                 yield ""
             case _:
                 yield from self._turn(event)
+
+    def _citations(self) -> Iterator[str]:
+        """Yield what was cited in the attempt that was told."""
+        for event in self._cited:
+            where = f"{inline(event.source)}, {event.start} to {event.end}" if event.end else "what is not admitted"
+            found = f", stands in {inline(event.found_in)} at {event.found}" if event.found is not None else ""
+            yield f"* cites {where}, {event.status}{found}: “{inline(event.quote, QUOTE_SHOWN)}”"
+        if self._cited:
+            yield ""
+        self._cited = []
 
     def _turn(self, event: Event) -> Iterator[str]:
         """Yield what the procedure itself did."""
@@ -201,8 +229,16 @@ class _Teller:
             yield f"{name} to {self._name(content['target'])}, {inline(content['move'])}:"
             yield from ("", quoted(content["message"]), "")
         elif event.step == "statement":
-            thesis = f": {inline(content['thesis'])}" if content.get("thesis") else ""
-            yield from (f"{name}{thesis}", "", quoted(content["statement"]), "")
+            number = int(event.key.split("/")[3].partition("-")[2] or 0)
+            kind, question = self._said.get(number, ("", ""))
+            told = f"S{number}, {kind} of {name}" if kind else name
+            if question:
+                yield from (f"{told}, {inline(question)}", "")
+            elif content.get("thesis"):
+                yield from (f"{told}: {inline(content['thesis'])}", "")
+            else:
+                yield from (told, "")
+            yield from (quoted(content["statement"]), "")
         elif event.step == "announcement":
             yield from (f"{name}: {inline(content['outcome'])}", "", quoted(content["text"]), "")
 
