@@ -53,6 +53,8 @@ _TEMPER = (
     "willing to be the only one",
     "glad to be persuaded",
 )
+_STRIDE = 5
+"""Between the last names of neighbours: it shares no divisor with their number, so that all are different."""
 _T = TypeVar("_T")
 
 
@@ -70,7 +72,7 @@ def draw(seed: int, count: int) -> list[Persona]:
 
 def _drawn(seed: int, number: int) -> Persona:
     first = _FIRST[(_number(seed, "first") + number) % len(_FIRST)]
-    last = _pick(_LAST, seed, number, "last")
+    last = _LAST[(_number(seed, "last") + _STRIDE * number) % len(_LAST)]
     age = 22 + _number(seed, number, "age") % 55
     trade, habit, temper = (_pick(pool, seed, number, pool[0]) for pool in (_TRADE, _HABIT, _TEMPER))
     return Persona(f"{first} {last}", f"{trade[0].upper()}{trade[1:]}, {age}. {habit[0].upper()}{habit[1:]}; {temper}.")
