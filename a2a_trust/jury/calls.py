@@ -74,7 +74,7 @@ class Caller:
         self._limits, self._seed = journal.opened.limits, journal.opened.seed
         self._pool = Pool(providers, self._limits.concurrency, self._limits.deadline)
         self.calls = 0
-        """Answers, opened seals and failed attempts."""
+        """Answers and failed attempts. To open a seal is no call: nobody is asked for work."""
         self.faults: Counter[FaultCode] = Counter()
         self._begun = 0
         """Calls that are logged or were begun."""
@@ -174,7 +174,7 @@ class Caller:
                 expected.reply = logged.reply
             journal.same(logged, expected)
             self._count(logged)
-            self._begun += 1
+            self._begun += _spends(request)
             complaint = _complaint(Fault(logged.code, logged.words), complaint)
         return attempts, complaint
 
@@ -186,7 +186,7 @@ class Caller:
         self._journal.same(logged, judged.events[-1])
         self._journal.put_all(judged.events[:-1])
         self._count(logged)
-        self._begun += 1
+        self._begun += _spends(job.request)
 
     def _attempt(self, request: Request, number: int, allowed: int, complaint: str) -> Attempt:
         return Attempt(number, number >= allowed, request.prompt.with_complaint(complaint), complaint)
@@ -197,6 +197,8 @@ class Caller:
 
     def _admit(self, task: Task) -> bool:
         """Tell whether a call may be made; the log says where not."""
+        if not _spends(task.job.request):
+            return True
         if self._begun >= self._limits.max_calls:
             self._log([refusal(task.job.request, self._limits.max_calls)])
             return False
@@ -225,7 +227,7 @@ class Caller:
             self._report(event)
 
     def _count(self, event: Event) -> None:
-        if isinstance(event, Answered | SealOpened | AttemptFailed):
+        if isinstance(event, Answered | AttemptFailed):
             self.calls += 1
         if isinstance(event, AttemptFailed):
             self.faults[event.code] += 1
@@ -240,6 +242,11 @@ def _failures_before(terminal: Event | None) -> int | None:
             return terminal.attempt - 1
         case _:
             return None
+
+
+def _spends(request: Request) -> bool:
+    """Tell whether a request is one of those that `max_calls` limits."""
+    return request.step != "open"
 
 
 def _complaint(fault: Fault, before: str) -> str:
