@@ -76,6 +76,9 @@ class Caller:
         self.calls = 0
         """Answers and failed attempts. To open a seal is no call: nobody is asked for work."""
         self.faults: Counter[FaultCode] = Counter()
+        self._asked: set[str] = set()
+        self._struck: dict[FaultCode, set[str]] = {}
+        """Seats by what befell them."""
         self._begun = 0
         """Calls that are logged or were begun."""
 
@@ -85,8 +88,12 @@ class Caller:
         return self.faults.total()
 
     def infrastructure(self) -> dict[str, int]:
-        """Return the fault codes that struck at least half of the calls, and at least four, with how many."""
-        return infrastructure(self.calls, self.faults)
+        """Return the fault codes that struck at least half of the calls, and at least four, with how many.
+
+        What struck a single seat, though others were asked too, is that seat's own.
+        """
+        alone = {code for code, seats in self._struck.items() if len(seats) == 1 < len(self._asked)}
+        return infrastructure(self.calls, {code: n for code, n in self.faults.items() if code not in alone})
 
     def ask(self, requests: Sequence[Request]) -> list[Answer | None]:
         """Return the answers in the order of the requests; `None` for who gave none, as the log says why.
@@ -229,8 +236,10 @@ class Caller:
     def _count(self, event: Event) -> None:
         if isinstance(event, Answered | AttemptFailed):
             self.calls += 1
+            self._asked.add(event.actor)
         if isinstance(event, AttemptFailed):
             self.faults[event.code] += 1
+            self._struck.setdefault(event.code, set()).add(event.actor)
 
 
 def _failures_before(terminal: Event | None) -> int | None:
