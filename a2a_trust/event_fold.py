@@ -129,6 +129,8 @@ class EventFold:
     # ------------------------------------------------------------------ the session itself
 
     def _begun(self, fact: facts.Begun) -> None:
+        if self.log.header.copied:
+            return
         self._find(fact, MEMBER_REGISTERED, f"member:{self._name(fact)}", Details(), pos=-1)
 
     def _boundary(self, _fact: facts.Boundary) -> None:

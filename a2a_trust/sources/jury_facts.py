@@ -78,6 +78,8 @@ class Memory(Struct, array_like=True):
     """By item: the valid verdicts of judges, as long as a person may uphold or overrule them."""
     judged: dict[str, Profile] = field(default_factory=dict)
     """By item: whose work it is, until it is judged."""
+    begun: set[str] = field(default_factory=set)
+    """Seats of which something was told."""
     introduced: set[str] = field(default_factory=set)
     """Fingerprints of those whose work was judged."""
 
@@ -179,7 +181,12 @@ class Teller:
             raise LineError(reason)
 
     def _tell(self, seat: str, *found: facts.AnyFact) -> None:
-        self.told.setdefault(seat, []).extend(found)
+        told = self.told.setdefault(seat, [])
+        if seat and seat not in self.memory.begun:
+            self.memory.begun.add(seat)
+            name = self._name(events.key_of("seat", seat))
+            told.append(facts.Begun(self._seq(name), found[0].time, event=name, heard=found[0].heard))
+        told.extend(found)
 
     def _verdict(
         self,
