@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from juries import opened
 
-from a2a_trust.jury.procedure import Deliberation, Panel, Panels, ProcedureError, Refusal, commitment, nonce_of
-from a2a_trust.sources.jury_events import Condition, Rule, sha256
+from a2a_trust.jury.bench import Bench, Jury
+from a2a_trust.jury.calls import Caller
+from a2a_trust.jury.journal import Journal
+from a2a_trust.jury.procedure import Deliberation, Panel, ProcedureError, Refusal, commitment, nonce_of
+from a2a_trust.sources.jury_events import Condition, ItemOpened, Rule, sha256
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SEATS = ("j1", "j2", "j3", "j4")
 NONCE = nonce_of("a" * 64, "t1", "j1")
@@ -171,18 +178,13 @@ def test_a_part_of_the_panel_may_deliberate() -> None:
         made.deliberate("solo", seats=("j9",))
 
 
-def test_an_unknown_panel_is_refused() -> None:
-    """By name, with the panels that there are."""
-    panels = Panels()
-    panels.empanel(panel())
-    for ask in (lambda: panels["t2"], lambda: panels.dismiss("t2")):
-        with pytest.raises(ProcedureError, match="no such panel; there are t1"):
-            ask()
-    with pytest.raises(ProcedureError, match="already"):
-        panels.empanel(panel())
-    panels.dismiss("t1")
-    with pytest.raises(ProcedureError, match="none"):
-        panels["t1"]
+def test_an_unknown_panel_is_refused(tmp_path: Path) -> None:
+    """The bench hears nobody who was never sealed."""
+    with Journal.create(tmp_path / "run", opened()) as journal:
+        bench = Bench(journal, Caller(journal, {}))
+        unknown = Jury(ItemOpened(key="item/t1", time=0, item="t1", question="?", options=("a",), texts={}), [])
+        with pytest.raises(ProcedureError, match="t1: no panel of this item has sealed"):
+            bench.deliberate(unknown, "digest")
 
 
 @pytest.mark.parametrize("seats", [(), ("j1", "j1")])

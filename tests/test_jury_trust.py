@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from homes import FIXTURES, ingest
 from juries import actor
+from made_rows import AGENTS, T, registered, tool_call
 from signalhomes import TIME, ledger_of, plant, record
 
 from a2a_trust.advice import DISCLAIMER, LEAD_HEADER, for_lead
@@ -19,6 +20,7 @@ from a2a_trust.model import AgentRecord, Dimension
 from a2a_trust.signals import TrustSignals
 from a2a_trust.sources.jury_events import NO_HASH, Actor, TrustMode, sha256
 from a2a_trust.sources.jury_facts import profile_of
+from a2a_trust.store import TrustStore, amend
 from a2a_trust.store.reader import read_ledger
 
 if TYPE_CHECKING:
@@ -142,3 +144,23 @@ def test_a_snapshot_file_gives_the_same_text(tmp_path: Path) -> None:
     place = with_rows(tmp_path)
     freeze_signals(place, tmp_path / "signals.json")
     assert freeze(tmp_path / "signals.json", "all", CAST) == freeze(place, "all", CAST)
+
+
+def test_a_juror_that_is_folded_under_another_is_told_of_as_that_one(tmp_path: Path) -> None:
+    """What people said after the fact holds for juries too."""
+    juror = profile_of(CAST[0])
+    row = registered(session="s9")
+    evidence = msgspec.structs.replace(row.evidence, profile=juror)
+    place = tmp_path / "home"
+    with TrustStore(place) as store:
+        store.commit(
+            [
+                registered(),
+                *(tool_call(number) for number in range(6)),
+                msgspec.structs.replace(row, subject=juror.fingerprint, subject_name=juror.name, evidence=evidence),
+            ]
+        )
+    assert freeze(place, "all", CAST).text == ""
+    with TrustStore(place) as store:
+        amend.alias(store, juror.fingerprint, AGENTS[0], T + 9)
+    assert "coder: competence" in freeze(place, "all", CAST).text

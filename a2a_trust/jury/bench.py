@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from a2a_trust.jury.calls import Opening, Request
 from a2a_trust.jury.contracts import Answer, Ballot, Expected, Position, Verdict, content_of
 from a2a_trust.jury.outcome import outcome_of
-from a2a_trust.jury.procedure import Deliberation, Panel, Refusal, nonce_of
+from a2a_trust.jury.procedure import Deliberation, Panel, ProcedureError, Refusal, nonce_of
 from a2a_trust.jury.providers import Prompt
 from a2a_trust.sources.jury_events import (
     Actor,
@@ -256,7 +256,7 @@ class Bench:
     def deliberate(self, jury: Jury, condition: Condition) -> Positions:
         """Begin one condition from the sealed state."""
         if jury.panel is None:
-            raise AssertionError(f"{jury.item.item}: nothing was sealed")
+            raise ProcedureError(f"{jury.item.item}: no panel of this item has sealed its verdicts")
         lead = next((actor.id for actor in jury.actors if actor.part == "foreperson"), None)
         return Positions(jury, jury.panel.deliberate(condition, foreperson=lead))
 

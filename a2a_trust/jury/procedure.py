@@ -269,26 +269,3 @@ class Deliberation:
     def _need_no_ballot(self, what: str) -> None:
         if self._ballots:
             raise ProcedureError(f"{self._name}: {what} after a ballot was cast")
-
-
-class Panels:
-    """The panels of a run, by item."""
-
-    def __init__(self) -> None:
-        self._panels: dict[str, Panel] = {}
-
-    def empanel(self, panel: Panel) -> Panel:
-        """Add a panel. Raises `ProcedureError` where its item has one."""
-        if panel.item in self._panels:
-            raise ProcedureError(f"{panel.item}: has a panel already")
-        self._panels[panel.item] = panel
-        return panel
-
-    def __getitem__(self, item: str) -> Panel:
-        if item not in self._panels:
-            raise ProcedureError(f"{item!r}: no such panel; there are {', '.join(self._panels) or 'none'}")
-        return self._panels[item]
-
-    def dismiss(self, item: str) -> None:
-        """Forget a panel whose work is done. Raises `ProcedureError` for an unknown one."""
-        del self._panels[self[item].item]

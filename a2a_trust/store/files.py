@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 _CHUNK_BYTES = 1 << 20
+_BINARY = getattr(os, "O_BINARY", 0)
+"""Windows would write every line feed as two bytes otherwise."""
 
 
 class System:
@@ -32,7 +34,7 @@ class System:
 
     def open(self, path: Path, flags: int) -> int:
         """Open a file that only its owner may read."""
-        return os.open(path, flags, FILE_MODE)
+        return os.open(path, flags | _BINARY, FILE_MODE)
 
     def write(self, descriptor: int, data: memoryview) -> int:
         """Write some of the data and return how much."""
