@@ -468,6 +468,27 @@ def test_half_of_all_calls_failing_alike_is_infrastructure(
     assert infrastructure(calls, faults_by_code) == found
 
 
+@pytest.mark.parametrize(("dead", "found"), [({"j1"}, {}), ({"j1", "j2"}, {"provider_error": 12})])
+def test_what_strikes_one_seat_alone_is_that_seats_own(dead: set[str], found: dict[str, int], folder: Path) -> None:
+    """One of three judges that is down makes half of all calls fail, and is no fault of what all run on."""
+    provider = Scripted(lambda call: ProviderError("down") if call.actor.id in dead else verdict())
+    requests = [request(seat, item) for item in ("t1", "t2") for seat in ("j1", "j2", "j3")]
+    with Journal.create(folder, opened()) as journal:
+        caller = Caller(journal, {"script": provider})
+        caller.ask(requests)
+        journal.put(ended())
+    assert caller.infrastructure() == replayed(folder, requests).infrastructure() == found
+
+
+def test_to_open_a_seal_spends_no_call(folder: Path) -> None:
+    """The budget is one of answers."""
+    with Journal.create(folder, opened(Limits(max_calls=1))) as journal:
+        caller = Caller(journal, {"script": Scripted([verdict()])})
+        assert None not in caller.ask([request()])
+        assert None not in caller.reveal([opening("j1"), opening("j2")])
+    assert caller.calls == 1
+
+
 def opening(seat: str = "j1") -> Opening:
     """A seal that is to be opened."""
     canonical = bytes(content_of(read_answer("verdict", verdict().encode())))
