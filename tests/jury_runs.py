@@ -130,3 +130,14 @@ def seats(log: Sequence[Event]) -> dict[str, Actor]:
     first = log[0]
     assert isinstance(first, RunOpened)
     return {actor.id: actor for actor in first.cast}
+
+
+def log_of(folder: Path, preset: Preset, **options: Any) -> list[Event]:  # noqa: ANN401 - fields of the options
+    """The events of a run that is made for this."""
+    run(folder, preset, **options)
+    return events(folder)
+
+
+def of(log: Sequence[Event], kind: type[Any]) -> list[Any]:
+    """The events of a kind."""
+    return [event for event in log if isinstance(event, kind)]

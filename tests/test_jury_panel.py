@@ -1,0 +1,71 @@
+"""The panel: variants before the same personas, who hear of reasons and of nobody."""
+
+from pathlib import Path
+
+import jury_runs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jury_runs import log_of, of
+
+from a2a_trust.jury import engine, panel, personas
+from a2a_trust.sources.jury_events import Actor, DigestMade, ItemOpened, OutcomeReached, QuorumMissed, RunOpened
+
+ACTORS = [
+    Actor(id=f"juror-{number}", part="juror", name=drawn.name, persona=drawn.text, provider="reference")
+    for number, drawn in enumerate(personas.draw(5, 6), 1)
+]
+
+
+def test_each_variant_has_a_panel_of_the_same_personas_and_an_outcome_of_its_own(tmp_path: Path) -> None:
+    """The text itself comes first; only it has a known truth, where there is one."""
+    log = log_of(tmp_path / "run", "panel")
+    assert [item.item for item in of(log, ItemOpened)] == [
+        "night-desk", "night-desk.told", "night-desk.kept", "night-desk.person",
+    ]  # fmt: skip
+    outcomes = of(log, OutcomeReached)
+    assert len(outcomes) == 4
+    assert len({tuple(event.tally.items()) for event in outcomes}) > 1
+    assert len(of(log, RunOpened)[0].cast) == 7
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3])
+def test_a_panel_has_as_many_digests_as_rounds(tmp_path: Path, rounds: int) -> None:
+    """Each of all reasons."""
+    digests = of(log_of(tmp_path / "run", "panel", rounds=rounds), DigestMade)
+    assert len(digests) == 4 * rounds
+    assert {digest.arguments for digest in digests} <= {7}
+
+
+@pytest.mark.parametrize("rule", ["majority", "supermajority", "unanimous"])
+def test_the_rule_decides_what_the_same_votes_come_to(tmp_path: Path, rule: str) -> None:
+    """Seven votes: four, five, seven of them."""
+    needed = {"majority": 4, "supermajority": 5, "unanimous": 7}[rule]
+    for event in of(log_of(tmp_path / "run", "panel", rule=rule), OutcomeReached):
+        assert (event.status == "decided") == (max(event.tally.values()) >= needed)
+
+
+def test_a_panel_that_misses_its_quorum_stops_by_itself(tmp_path: Path) -> None:
+    """Three of seven are dead in every panel: each says so, and the run is unfinished."""
+    folder = tmp_path / "run"
+    ended = jury_runs.run(folder, "panel", faulty={f"juror-{number}": "absent" for number in (1, 2, 3)})
+    assert not ended.finished
+    log = jury_runs.events(folder)
+    assert [(missed.present, missed.needed) for missed in of(log, QuorumMissed)] == [(4, 5)] * 4
+    assert not of(log, OutcomeReached)
+    assert engine.replay(folder) is not None
+
+
+@given(words=st.lists(st.text(max_size=20), max_size=4), who=st.sampled_from(ACTORS), upper=st.booleans())
+def test_no_name_persona_or_seat_is_left_in_an_anonymous_text(words: list[str], who: Actor, *, upper: bool) -> None:
+    """Wherever it stands, in whatever case."""
+    hidden = (who.name, who.persona, who.id, *who.name.split())
+    told = " ".join([*words, *(f"({text.upper() if upper else text})" for text in hidden), *words])
+    left = panel.anonymous(told, ACTORS).lower()
+    assert not any(f"({text.lower()})" in left for text in hidden)
+
+
+def test_a_text_that_names_nobody_stays_what_it_is() -> None:
+    """Word for word."""
+    text = "The rule was left out; a porter must not promise. Édith's case: 10 %."
+    assert panel.anonymous(text, ACTORS) == text
