@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import jury_runs
 import zstandard
 from a2a_trust.backfill import Options, Summary, run
 from jurylogs import Log, opinion
 from jurylogs import actor as double
 
-from a2a_trust.jury import cases, engine
-from a2a_trust.jury.journal import Journal, read_events
 from a2a_trust.jury.trust import freeze
 from a2a_trust.sources import jury_events as je
 from a2a_trust.sources.jury import JurySource
@@ -19,8 +18,6 @@ from a2a_trust.store import TrustStore
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
-
-    from a2a_trust.jury.providers import Providers
 
 T0: Final = 1_790_000_000_000
 """Time of the first event of a run, ms."""
@@ -36,8 +33,6 @@ def actor(seat: str, part: je.Part = "juror", **more: Any) -> je.Actor:  # noqa:
 
 
 CAST: Final = (actor("chief", "foreperson"), actor("ada"), actor("ben"))
-SHIPPED: Final[dict[je.Preset, str]] = {"tribunal": "cold-store", "panel": "night-desk", "judges": "trajectories"}
-"""The case of each preset that comes with the package."""
 JUDGES: Final = (actor("strict", model="s"), actor("kind", model="k"))
 
 
@@ -115,22 +110,8 @@ def ingest(home: Path, *paths: Path, fixtures: bool = False) -> Summary:
         return run(store, {"jury": JurySource()}, Options(paths=paths, jobs=1, fixtures=fixtures), {})
 
 
-def hear(
-    folder: Path,
-    preset: je.Preset,
-    *,
-    home: Path | None = None,
-    providers: Providers | None = None,
-    **options: Any,  # noqa: ANN401
-) -> je.RunEnded:
+def hear(folder: Path, preset: je.Preset, *, home: Path | None = None, **options: Any) -> je.RunEnded:  # noqa: ANN401
     """Let the engine hear the case that comes with a preset, with what a home knows of the cast."""
-    case = cases.load(SHIPPED[preset], preset)
-    wanted = engine.RunOptions(preset=preset, **options)
-    trust = freeze(home, wanted.trust, engine.empanel(case, wanted))
-    with Journal.create(folder, engine.prepare(case, wanted, trust)) as journal:
-        return engine.run(journal, case, providers or engine.reference_providers())
-
-
-def events_of(folder: Path) -> list[je.Event]:
-    """The events of a run's log."""
-    return list(read_events(folder))
+    mode = options.pop("mode", "lead-only")
+    cast = jury_runs.opened(preset, **{name: value for name, value in options.items() if name != "providers"}).cast
+    return jury_runs.run(folder, preset, trust=freeze(home, mode, cast), **options)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from homes import rows_of
-from jurymade import events_of, hear, ingest
+from jury_runs import events as events_of
+from jurymade import hear, ingest
 from typer.testing import CliRunner
 
 from a2a_trust import cli
@@ -139,14 +140,14 @@ def test_who_sees_the_signal_is_what_the_mode_says(
     hear(tmp_path / "runs", preset)
     ingest(tmp_path / "home", tmp_path / "runs", fixtures=True)
     providers, listener = listening()
-    hear(tmp_path / "next", preset, home=tmp_path / "home", trust=mode, providers=providers)
+    hear(tmp_path / "next", preset, home=tmp_path / "home", mode=mode, providers=providers)
     assert {actor.part for actor, told in listener.told if DISCLAIMER in told} == who
 
 
 def test_the_signal_moves_no_vote(tmp_path: Path, home: Path) -> None:
     """With it or without, the same votes come to the same outcomes."""
     hear(tmp_path / "with", "tribunal", home=home, seed=5)
-    hear(tmp_path / "without", "tribunal", seed=5, trust="off")
+    hear(tmp_path / "without", "tribunal", seed=5, mode="off")
     counted = [
         [
             (event.key, event.tally, event.outcome)
