@@ -418,7 +418,9 @@ def test_after_a_failed_write_nothing_is_written_any_more(
     walk(Journal.replay(run))
 
 
-def test_half_a_frame_that_a_full_disk_took_is_set_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_a_frame_that_a_full_disk_took_is_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """A write that was cut is behind the last whole line, and the lines before it are there."""
     run = tmp_path / "run"
     journal = Journal.create(run, opened())
@@ -437,6 +439,8 @@ def test_half_a_frame_that_a_full_disk_took_is_set_aside(tmp_path: Path, monkeyp
     with Journal.resume(run) as journal:
         assert journal.recovery is not None
         assert journal.recovery.bytes == 20
+        assert "20 bytes from byte" in caplog.text
+        assert journal.recovery.path.name in caplog.text
     assert keys(run) == ["run", "resumed/1"]
 
 

@@ -43,6 +43,7 @@ from a2a_trust.sources.jury_events import (
     line_of,
 )
 from a2a_trust.store import files
+from a2a_trust.text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 __all__ = ["DivergedError", "Journal", "LogEndError", "Recovery", "append", "read_events", "read_lines"]
 
 _APPEND_SECONDS = 10.0
+_NAME_CHARS = 120
 
 E = TypeVar("E", bound=Event)
 
@@ -218,10 +220,10 @@ class Journal:
         given.time = logged.time
         if given != logged and canonical(given) != canonical(logged):
             names = [name for name in logged.__struct_fields__ if _field(logged, name) != _field(given, name)]
-            place = f"line {number}" if number else f"the event {logged.key!r}"
+            place = f"line {number}" if number else f"the event {_shown(logged.key)}"
             raise DivergedError(
-                f"{self.path}: {place}: {', '.join(names) or 'its type'} of {logged.key!r} is not what the run gives; "
-                "the log was edited, or written by another version"
+                f"{self.path}: {place}: {', '.join(names) or 'its type'} of {_shown(logged.key)} is not what the run "
+                "gives; the log was edited, or written by another version"
             )
 
     def sync(self) -> None:
@@ -237,7 +239,7 @@ class Journal:
         self._find(())
         for number, _, event in self._passed.values():
             raise DivergedError(
-                f"{self.path}: line {number}: the run gives no {event.key!r}; the log was edited, or written by "
+                f"{self.path}: line {number}: the run gives no {_shown(event.key)}; the log was edited, or written by "
                 "another version"
             )
 
@@ -262,7 +264,9 @@ class Journal:
             if event.key in keys:
                 return entry
             if event.key in self._passed:
-                raise DivergedError(f"{self.path}: line {entry.number}: the key {event.key!r} stands above as well")
+                raise DivergedError(
+                    f"{self.path}: line {entry.number}: the key {_shown(event.key)} stands above as well"
+                )
             self._passed[event.key] = entry
         return None
 
@@ -272,8 +276,8 @@ class Journal:
     def _at_end(self, key: str) -> Exception:
         if self.finished:
             return DivergedError(
-                f"{self.path}: line {self._logged + 1}: expected {key!r}, and the log has none; lines were removed, or "
-                "it was written by another version"
+                f"{self.path}: line {self._logged + 1}: expected {_shown(key)}, and the log has none; lines were "
+                "removed, or it was written by another version"
             )
         return LogEndError(key)
 
@@ -303,7 +307,7 @@ def append(folder: Path, event: Resolved, clock: Callable[[], int] = now) -> Non
             if not state.finished:
                 raise RunFolderError(f"{folder}: the run is not finished; go on with it first: --resume")
             if event.key in state.resolved:
-                raise ResolutionError(f"{folder}: {event.item!r} was resolved before, and a resolution stands")
+                raise ResolutionError(f"{folder}: {_shown(event.item)} was resolved before, and a resolution stands")
             event.time = max(clock(), state.time)
             writer = LogWriter(folder / LOG_NAME)
             writer.add(line_of(event, state.hash)[0])
@@ -312,3 +316,7 @@ def append(folder: Path, event: Resolved, clock: Callable[[], int] = now) -> Non
 
 def _field(event: Event, name: str) -> object:
     return getattr(event, name, msgspec.UNSET)
+
+
+def _shown(name: str) -> str:
+    return f"'{safe(name, _NAME_CHARS)}'"

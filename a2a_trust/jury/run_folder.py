@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 import filelock
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from a2a_trust.jury.log_reader import Entry, Tail
 
+_LOG = logging.getLogger("a2a_trust")
 LOCK_NAME = "jury.lock"
 _COPY_BYTES = 1 << 20
 _SHOWN = 3
@@ -142,4 +144,8 @@ def set_aside(path: Path, tail: Tail) -> Recovery | None:
         while data := file.read(_COPY_BYTES):
             files.append(aside, data)
     files.truncate(path, tail.start)
+    # Nothing is set aside in silence.
+    _LOG.warning(
+        "%s: %d bytes from byte %d on are no whole line and are set aside as %s", path, size, tail.start, aside.name
+    )
     return Recovery(size, tail.start, aside)

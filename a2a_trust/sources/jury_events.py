@@ -361,7 +361,8 @@ class RunEnded(_Event, tag="ended", kw_only=True):
     failed: int
     """Calls that were not answered, or not usably."""
     infrastructure: dict[str, int] = field(default_factory=dict)
-    """Fault codes that struck at least half of the run's calls, and how many: nobody's fault."""
+    """Fault codes that struck at least half of the run's calls, and more than one seat where several were asked, with
+    how many calls each struck: nobody's fault."""
 
 
 class RunResumed(_Event, tag="resumed", kw_only=True):
