@@ -66,6 +66,8 @@ def spoilt() -> list[tuple[Preset, str, list[str | int], object, str]]:
     return [
         ("tribunal", "cold-store", ["charge"], "", "$.charge"),
         ("tribunal", "cold-store", ["surprise"], 1, "surprise"),
+        ("tribunal", "cold-store", ["judge", "name"], "Judge\nFenwick", "$.judge.name"),
+        ("tribunal", "cold-store", ["judge", "name"], "  ", "$.judge.name"),
         ("tribunal", "cold-store", ["evidence", "E9"], "Later.", "$.evidence"),
         ("tribunal", "cold-store", ["foreperson"], "nobody", "$.foreperson"),
         ("tribunal", "cold-store", ["solo", "id"], "judge", "'judge' stands twice"),

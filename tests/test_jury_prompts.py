@@ -1,6 +1,7 @@
 """What prompts hold, and what never reaches one: the noninterference of jurors."""
 
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -229,6 +230,27 @@ def test_no_text_can_end_its_own_fence(text: str, other: str) -> None:
         assert mark not in body
 
 
+@pytest.mark.parametrize("preset", ["tribunal", "panel", "judges"])
+def test_whatever_a_case_or_an_actor_wrote_stands_between_fences(tmp_path: Path, preset: Preset) -> None:
+    """Nothing of it is left where the prompt itself speaks."""
+    calls = every_call(tmp_path, preset)
+    first = jury_runs.events(tmp_path / preset)[0]
+    assert isinstance(first, RunOpened)
+    written = {text for text in leaves(first.material) if len(text) > 100 and text not in personas_of(first)}
+    for call in calls:
+        data = call.prompt.data
+        message = data.get("message", {}).get("text", "")
+        whole = [*data.get("texts", {}).values(), *data.get("arguments", []), data.get("question", ""), message]
+        fenced = re.compile(r"<<<[^\n]* ([0-9a-f]{12})\n.*?\n\1>>>", re.DOTALL)
+        spoken = fenced.sub("", call.prompt.user) + call.prompt.system
+        assert not [text for text in {*written, *whole} if len(text) > 20 and text in spoken]
+
+
+def personas_of(first: RunOpened) -> set[str]:
+    """What everybody is told of itself."""
+    return {actor.persona for actor in first.cast}
+
+
 def test_prompts_are_what_their_version_says(tmp_path: Path) -> None:
     """Whoever changes how a prompt is put together must count its version up, and pins the new prompts here."""
     told = [canonical(call.prompt) for preset in jury_runs.CASES for call in every_call(tmp_path, preset)]
@@ -250,4 +272,4 @@ def test_the_complaint_reaches_the_next_attempt(tmp_path: Path) -> None:
     assert all("perhaps" in call.prompt.shown["complaint"] and "perhaps" in call.prompt.user for call in again)
 
 
-PINNED = (1, "1e12987d026b", "reference-1", "df1d73a22537")
+PINNED = (1, "1e12987d026b", "reference-1", "04ad8a63e3cb")

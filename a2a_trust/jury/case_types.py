@@ -17,7 +17,8 @@ _WORDS = r"\S"
 Seat: TypeAlias = Annotated[str, Meta(pattern="^[a-z][a-z0-9_-]{0,39}$")]
 """Id of somebody in a case."""
 EvidenceId: TypeAlias = Annotated[str, Meta(pattern="^E[1-9][0-9]?$")]
-Name: TypeAlias = Annotated[str, Meta(pattern=_WORDS, max_length=80)]
+Name: TypeAlias = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]*[^\x00-\x1f\x7f\s][^\x00-\x1f\x7f]*$", max_length=80)]
+"""One line, since it stands where nothing fences it."""
 Sentence: TypeAlias = Annotated[str, Meta(pattern=_WORDS, max_length=400)]
 Passage: TypeAlias = Annotated[str, Meta(pattern=_WORDS, max_length=2000)]
 Options: TypeAlias = Annotated[tuple[Option, ...], Meta(min_length=2, max_length=4)]

@@ -88,7 +88,8 @@ class Matter(Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """Return it as it is shown."""
         facts = [f"{name.capitalize()}: {fact}" for name, fact in self.facts.items()]
-        return "\n".join([f"Question: {self.question}", f"Outcomes: {', '.join(self.options)}", *facts])
+        told = "\n".join([f"Question: {self.question}", f"Outcomes: {', '.join(self.options)}", *facts])
+        return _fenced("matter", told)
 
 
 class Spoken(Struct, frozen=True, kw_only=True):
@@ -110,10 +111,11 @@ class Spoken(Struct, frozen=True, kw_only=True):
 
     def told(self) -> str:
         """Return how it is introduced."""
-        asked = f", asked by {self.asker}: {self.question}" if self.question else ""
+        asked = f", asked by {self.asker}" if self.question else ""
         cited = f" (cites {', '.join(self.cites)})" if self.cites else ""
         side = f", for {self.side}" if self.side else ""
-        return f"{self.kind.capitalize()} of {self.speaker}{side}{asked}{cited}"
+        question = f"\n{_fenced('question', self.question)}" if self.question else ""
+        return f"{self.kind.capitalize()} of {self.speaker}{side}{asked}{cited}{question}"
 
 
 class Record(Struct, frozen=True, kw_only=True):
@@ -265,7 +267,7 @@ def _trust(text: str) -> dict[str, str]:
 
 
 def _own(own: Verdict) -> str:
-    return f"Where you stood until now:\n{canonical(_plain(own)).decode()}"
+    return f"Where you stood until now:\n{_fenced('own', canonical(_plain(own)).decode())}"
 
 
 def _plain(own: Verdict) -> dict[str, Any]:
