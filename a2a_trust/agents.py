@@ -107,6 +107,10 @@ class WorkIndex:
         if row.key in keys:
             keys.remove(row.key)
 
+    def holds(self, row_id: str) -> bool:
+        """Tell whether a row is noted, by its id."""
+        return any(key[-1] == row_id for keys in self._keys.values() for key in keys)
+
     def supports(self, row: Row) -> bool:
         """Tell whether the owner of a completed task did work between becoming its owner and the completion."""
         owner, since, work = row.evidence.owner, row.evidence.since, row.evidence.work

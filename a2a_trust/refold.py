@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from a2a_trust.amendments import Amendments
-    from a2a_trust.model import AgentRecord
+    from a2a_trust.model import AgentRecord, Dimension
 
 _NO_WORK = WorkIndex(STANDARD)
 
@@ -36,6 +36,9 @@ class Track:
     def __contains__(self, key: Key) -> bool:
         place = bisect_left(self._keys, key)
         return place < len(self._keys) and self._keys[place] == key
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._keys)
 
     def insert(self, key: Key, quality: float) -> Placed:
         """Put evidence in its place and fold again what comes after it.
@@ -85,6 +88,8 @@ class Refold:
         self._work = WorkIndex(rules.policy)
         self._tracks = {dim: Track(rules.policy) for dim in DIMENSIONS}
         self._unsupported: list[Row] = []
+        self._places: dict[str, tuple[Dimension, Key]] | None = None
+        """Where each piece of evidence is folded, by id; made when a row is superseded for the first time."""
         for row, _ in resolve(known(), policy, amendments):
             self._place(row)
 
@@ -106,9 +111,26 @@ class Refold:
             if row.kind == TASK_COMPLETED:
                 self._unsupported.append(row)
             return Placed()
-        return self._tracks[row.dim].insert(row.key, quality)
+        return self._fold(row, row.dim, quality)
+
+    def _fold(self, row: Row, dim: Dimension, quality: float) -> Placed:
+        if self._places is not None:
+            self._places[row.id] = dim, row.key
+        return self._tracks[dim].insert(row.key, quality)
 
     def _remove(self, row_id: str) -> None:
+        if self._work.holds(row_id) or any(waiting.id == row_id for waiting in self._unsupported):
+            self._remove_with_work(row_id)
+            return
+        if self._places is None:
+            self._places = {key[-1]: (dim, key) for dim, track in self._tracks.items() for key in track}
+        place = self._places.pop(row_id, None)
+        if place is not None:
+            self._tracks[place[0]].remove(place[1])
+
+    def _remove_with_work(self, row_id: str) -> None:
+        """Take out a row that supports completed tasks, or is one that waits for support."""
+        self._places = None
         rows = list(self._known())
         row = next((row for row in rows if row.id == row_id), None)
         if row is None:
@@ -132,7 +154,7 @@ class Refold:
             if quality is None or row.dim is None:
                 self._unsupported.append(row)
             else:
-                self._tracks[row.dim].insert(row.key, quality)
+                self._fold(row, row.dim, quality)
 
 
 class AgentFold:

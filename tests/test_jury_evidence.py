@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from a2a_trust.backfill.anew import judge_anew
 from homes import agents_of, differences, rows_of
 from jurymade import CAST, JUDGES, STEP, T0, TEXT, Run, actor, ingest
 
@@ -412,6 +413,7 @@ def test_a_hearing_counts_at_its_earliest_time_whichever_run_is_read_first(
     assert (again.evidence, again.observations) == (0, 0)
     assert differences(agents_of(tmp_path / "home"), agents_of(tmp_path / "whole")) == []
     with TrustStore(tmp_path / "home") as store:
+        assert judge_anew(store) == []
         store.rebuild()
     assert differences(agents_of(tmp_path / "home"), agents_of(tmp_path / "whole")) == []
 
