@@ -197,6 +197,8 @@ def _statistics(text: Text, what: Page) -> None:
         f"{stats.messages_sent} sent, {stats.messages_delivered} delivered, answers: {stats.responses_on_time} on "
         f"time, {stats.responses_late} late", what,
     )  # fmt: skip
+    if stats.jury:
+        _field(text, "juries", ", ".join(f"{kind} {count}" for kind, count in sorted(stats.jury.items())), what)
 
 
 def _tools(text: Text, what: Page) -> None:

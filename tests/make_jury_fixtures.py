@@ -64,7 +64,7 @@ def tribunal() -> Scenario:
         actor("chief", "foreperson"), actor("ada"), actor("ben"), actor("judge", "judge"), actor("left", "party"),
         actor("guard", "witness"), actor("spare"),
     ]  # fmt: skip
-    run = Run("tribunal", cast, title="The ferry", conditions=("star",))
+    run = Run("tribunal", cast, title="The ferry", conditions=("star",), run="tribunal")
     run.item("case", ("liable", "not_liable"), texts={"E1": TEXT})
     run.answer("left", "statement", {"statement": "It was open."}, number=1)
     run.answer("guard", "statement", {"statement": "I was asleep."}, number=1, attempt=2)
@@ -113,7 +113,7 @@ def tribunal() -> Scenario:
 
 def panel() -> Scenario:
     """Isolated jurors over a baseline and a variant."""
-    run = Run("panel", [actor(seat) for seat in ("ada", "ben", "cy")], conditions=("digest",))
+    run = Run("panel", [actor(seat) for seat in ("ada", "ben", "cy")], conditions=("digest",), run="panel")
     for item in ("baseline", "variant-1"):
         run.item(item, ("yes", "no"), texts={"case": TEXT})
         for seat in ("ada", "ben"):
@@ -140,7 +140,9 @@ def panel() -> Scenario:
 
 def judges() -> Scenario:
     """Two judges over four traces of two workers."""
-    run = Run("judges", JUDGES, conditions=("independent",), rounds=0, rule=je.Rule(kind="agreement"), traces=5)
+    run = Run(
+        "judges", JUDGES, conditions=("independent",), rounds=0, rule=je.Rule(kind="agreement"), traces=5, run="judges"
+    )
     traces: list[tuple[str, str, str | None]] = [
         ("scribe", "accept", "accept"),
         ("scribe", "reject", "reject"),
@@ -181,7 +183,7 @@ def judges() -> Scenario:
 def faults() -> Scenario:
     """Every fault code, each with a juror of its own."""
     cast = [actor(code.replace("_", "-")) for code in je.FaultCode.__args__]  # type: ignore[attr-defined]
-    run = Run("tribunal", cast)
+    run = Run("tribunal", cast, run="faults")
     run.item("case", texts={"E1": TEXT})
     for one in cast:
         run.vote(one.id, "baseline")
@@ -216,7 +218,7 @@ def faults() -> Scenario:
 
 def infrastructure() -> Scenario:
     """A provider that was down."""
-    run = Run("tribunal", [actor(seat) for seat in ("ada", "ben", "cy")])
+    run = Run("tribunal", [actor(seat) for seat in ("ada", "ben", "cy")], run="infrastructure")
     run.item("case", texts={"E1": TEXT})
     run.vote("ada", "baseline")
     for seat in ("ben", "cy"):
@@ -267,7 +269,7 @@ def hearing() -> Scenario:
 def doubles() -> Scenario:
     """Test doubles beside somebody live."""
     cast = [actor("ada", fixture=True, provider="reference"), actor("ben")]
-    run = Run("judges", cast)
+    run = Run("judges", cast, run="doubles")
     run.item("t1", judged=je.AgentType(name="scribe"))
     for seat in ("ada", "ben"):
         run.quote(seat, "verified")
@@ -285,8 +287,8 @@ def doubles() -> Scenario:
     )
 
 
-def _short() -> Run:
-    run = Run("tribunal", [actor("ada"), actor("ben")])
+def _short(name: str) -> Run:
+    run = Run("tribunal", [actor("ada"), actor("ben")], run=name)
     run.item("case", texts={"E1": TEXT})
     for seat in ("ada", "ben"):
         run.vote(seat, "baseline")
@@ -298,7 +300,7 @@ def _short() -> Run:
 
 def edited() -> Scenario:
     """A log in which a lie was made to look like a true quote."""
-    lines = _short().raw
+    lines = _short("edited").raw
     lines[6] = lines[6].replace(b'"mismatch"', b'"verified"')
     return Scenario(
         "The line of an invented quote was edited: it and what stands behind it is no evidence.",
@@ -311,7 +313,7 @@ def edited() -> Scenario:
 
 def damaged() -> Scenario:
     """A log with what is none in between, and a torn end."""
-    lines = _short().raw
+    lines = _short("damaged").raw
     odd = [b"{\n", b"[1, 2]\n", b"\x00\x00\n", b"\xff\xfe\n", b'{"hash": 7}\n']
     data = framed([*lines[:3], *odd, *lines[3:6]]) + frame(lines[6])[:-9]
     return Scenario(
@@ -338,7 +340,7 @@ def names() -> Scenario:
         actor(f"s{number}/{name}", name=name, persona=f"<script>{name}</script>", model=name)
         for number, name in enumerate(hostile)
     ]
-    run = Run("tribunal", cast, title="<b>\x1b[2J</b>")
+    run = Run("tribunal", cast, title="<b>\x1b[2J</b>", run="names")
     run.item("case/../\x1b[2J", texts={"E1": TEXT})
     for one in cast:
         run.vote(one.id, "verdict")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from a2a_trust.backfill.anew import judge_anew
+from boards import shown
 from homes import agents_of, differences, rows_of
 from jurymade import CAST, JUDGES, STEP, T0, TEXT, Run, actor, ingest
+from typer.testing import CliRunner
 
+from a2a_trust import cli
 from a2a_trust.lenses import Lens, fold_by
 from a2a_trust.model import Dimension, Profile
 from a2a_trust.policy import SEED, STANDARD, quality_of
@@ -354,6 +358,31 @@ def test_a_worker_that_is_not_named_is_not_judged(told: Tell) -> None:
     run.outcome("independent", "review", None)
     run.resolve("t1", "accept")
     assert kinds(told(run)) == {("Strict", "verdict-confirmed"): 1, ("Kind", "verdict-overruled"): 1}
+
+
+# ------------------------------------------------------------------ shown
+
+
+def test_every_view_says_what_juries_saw(told: Tell, tmp_path: Path) -> None:
+    """Counts by kind on the pages of an agent; behind each number what was cited, where, and the line of the log."""
+    run = case()
+    run.quote("ada", "mismatch")
+    run.vote("ada", "verdict", attempt=2)
+    run.vote("ada", "position", condition="star", number=1)
+    told(run)
+
+    def said(*words: str) -> str:
+        done = CliRunner().invoke(cli.app, [*words, "--home", str(tmp_path / "home")], env={"COLUMNS": "160"})
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    counts = "answer-accepted 1, citation-mismatch 1, juror-present 2"
+    assert f"juries {counts}" in said("show", "Ada")
+    said("report", "--output", str(tmp_path / "report.html"))
+    assert f"<dt>juries</dt><dd>{counts}</dd>" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert any(counts in line for line in shown(tmp_path / "home", "enter", "end", size=(120, 40)))
+    steps = json.loads(said("explain", "Ada", "integrity", "--json"))["dimensions"][0]["steps"]
+    assert [(step["why"], step["line"]) for step in steps] == [("E1 4–17 in case verdict ada", 3)]
 
 
 # ------------------------------------------------------------------ once
