@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 import pytest
@@ -17,13 +17,14 @@ from a2a_trust.jury.check import check
 from a2a_trust.jury.journal import read_events
 from a2a_trust.jury.progress import Progress
 from a2a_trust.jury.views import NAMES
-from a2a_trust.sources.jury_events import LOG_NAME, Answered, Cited, OutcomeReached
+from a2a_trust.sources.jury_events import LOG_NAME, Answered, Cited, FaultCode, OutcomeReached
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from a2a_trust.sources.jury_events import Event
 
+pytestmark = pytest.mark.usefixtures("no_waiting")
 CASES = ("cold-store", "night-desk", "trajectories")
 
 
@@ -137,6 +138,18 @@ def test_a_head_that_was_kept_elsewhere_is_held_against_the_log(made: Path) -> N
     assert check(folder, head=head[:16]).holds
     (difference,) = check(folder, head="0" * 64).differences
     assert (difference.file, difference.place) == (LOG_NAME, "head")
+
+
+@pytest.mark.parametrize("code", get_args(FaultCode))
+def test_each_fault_is_counted_under_its_code(tmp_path: Path, code: FaultCode) -> None:
+    """A juror that fails in any way loses no run; the numbers tell how it failed, and the check holds."""
+    asked = runs.Asked(case="cold-store", condition="star", deadline=0.2, faulty=(f"kofi={code}",))
+    found = runs.start(asked, tmp_path / "run", tmp_path / "home", Progress(0))
+    assert found.summary.finished
+    assert found.summary.faults[code] > 0
+    assert {part.actor for part in found.summary.actors if part.faults} == {"kofi"}
+    assert (code == "absent") == bool(found.summary.missing.count)
+    assert check(tmp_path / "run").holds
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:

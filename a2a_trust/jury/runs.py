@@ -142,12 +142,12 @@ def _options(asked: Asked, preset: Preset, limits: Limits) -> engine.RunOptions:
         for name in ("condition", "seed", "rounds", "order", "rule", "trust")
         if (value := getattr(asked, name)) is not None
     }
+    if preset != "judges" and (asked.judges or asked.judged):
+        raise UsageError("--judges and --judged go with a data set, for the preset judges")
     if asked.judges is not None:
         said["judges"] = cases.load_judges(asked.judges)
     if asked.judged is not None:
         said["agents"] = cases.load_agents(asked.judged)
-    if preset != "judges" and (asked.judges or asked.judged):
-        raise UsageError("--judges and --judged go with a data set, for the preset judges")
     return engine.RunOptions(preset=preset, limits=limits, faulty=dict(_faults(asked.faulty)), **said)
 
 
