@@ -20,6 +20,7 @@ from a2a_trust.policy import SEED, STANDARD, quality_of
 from a2a_trust.sources import jury_events as je
 from a2a_trust.sources.jury_facts import INFRASTRUCTURE
 from a2a_trust.store import TrustStore, read_ledger
+from a2a_trust.store.verify import verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,6 +163,7 @@ def test_a_fault_that_struck_the_run_is_nobodys(told: Tell, tmp_path: Path) -> N
     assert (row.subject, row.dim, row.session) == (None, None, "jury/run-1")
     assert row.evidence.reason == "identity_mismatch 5 of 9, timeout 6 of 9"
     assert [agent.profile.name for agent in read_ledger(tmp_path / "home").agents.values()] == ["Chief"]
+    assert verify(tmp_path / "home").exit_code == 0
     again = ingest(tmp_path / "again", tmp_path / "runs")
     assert again.skipped == {"infrastructure": 3}
     assert again.sessions == {"teammate": 1}
