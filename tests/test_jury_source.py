@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
+import jury_runs
 import msgspec
 import pytest
 from homes import agents_of, differences, rows_of, scratch
@@ -142,6 +143,38 @@ def test_every_cut_reads_on_to_the_same_facts(tmp_path: Path, size: int) -> None
         assert not rest.restarted
         assert sorted(told) == sorted(fact.seq for part in whole.logs for fact in part.facts)
         assert seqs(first) <= seqs(whole)
+
+
+def test_a_torn_frame_is_left_until_it_is_whole(tmp_path: Path) -> None:
+    """However much of it could be read: going on with a killed run sets it aside, and asks again."""
+    run = Run()
+    run.item("case")
+    run.vote("ada", "baseline")
+    for number in range(1, 900):
+        words = " ".join(je.sha256(f"{number}.{part}") for part in range(8))
+        run.answer("ada", "position", {"vote": "accept", "reason": words}, "star", number)
+    path = run.write(tmp_path) / je.LOG_NAME
+    data = frame(b"".join(run.raw[:3])) + frame(b"".join(run.raw[3:]))
+    path.write_bytes(data[:-9])
+    torn = read(tmp_path)
+    assert (torn.lines, len(seqs(torn)), dict(torn.skips.counts)) == (3, 3, {})
+    path.write_bytes(data)
+    assert len(seqs(read(tmp_path, torn.cursor))) == 2 * 899
+
+
+def test_what_a_killed_run_lost_is_no_evidence(tmp_path: Path) -> None:
+    """Read before it is gone on with and after, the ledger is what the log that came of it gives."""
+    jury_runs.run(tmp_path / "whole", "judges")
+    data = (tmp_path / "whole" / je.LOG_NAME).read_bytes()
+    for number, cut in enumerate((len(data) // 2, len(data) - 300, len(data) - 1)):
+        folder = tmp_path / str(number) / "run"
+        folder.mkdir(parents=True)
+        (folder / je.LOG_NAME).write_bytes(data[:cut])
+        ingest(tmp_path / f"home-{number}", folder, fixtures=True)
+        jury_runs.resume(folder, "judges")
+        ingest(tmp_path / f"home-{number}", folder, fixtures=True)
+        ingest(tmp_path / f"fresh-{number}", folder, fixtures=True)
+        assert differences(agents_of(tmp_path / f"home-{number}"), agents_of(tmp_path / f"fresh-{number}")) == []
 
 
 def test_a_frame_may_end_within_a_line(tmp_path: Path) -> None:

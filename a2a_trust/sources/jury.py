@@ -1,8 +1,8 @@
 """The source `jury`: the logs of jury runs, each with a session for everybody who took part.
 
 A log is a chain, and what it says is worth what the chain is: from the first line on that does not hang on the line
-before it nothing is evidence. A torn last frame is the normal state of a run that goes on: its whole lines count, and
-are read again when the frame is whole. Nothing is ever written.
+before it nothing is evidence. A torn last frame is the normal state of a run that goes on. It is left until it is
+whole: where the run was killed, going on with it sets the frame aside and asks again. Nothing is ever written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from a2a_trust import facts
 from a2a_trust.sources import files, json_lines, zstd_frames
 from a2a_trust.sources import jury_events as events
 from a2a_trust.sources.base import LogFile, LogPart, LogUnreadableError, Reading, Skips
-from a2a_trust.sources.jury_facts import Memory, Teller, Told, header_of
+from a2a_trust.sources.jury_facts import Memory, Teller, header_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -124,7 +124,6 @@ class _LogReader:
         self._cursor = cursor
         self._seqs = seqs
         self._teller = Teller(cursor.memory)
-        self._whole: Told = {}
 
     def read(self, file: BinaryIO) -> None:
         """Read all that stands behind the cursor."""
@@ -133,17 +132,11 @@ class _LogReader:
         # A frame is found again by its start, so that where lines are looked for frames come one by one.
         for piece in zstd_frames.walk(file, start, runs=self._seqs is None):
             self._take_piece(piece, file)
-            self.reading.bytes_read = piece.end - start
-        run, torn = self._cursor.memory.run, self._teller.told
-        if run.id:
-            self.reading.logs = [
-                LogPart(
-                    header=header_of(run, seat),
-                    facts=self._whole.get(seat, []),
-                    torn_facts=torn.get(seat, []),
-                )
-                for seat in dict.fromkeys([*self._whole, *torn])
-            ]
+        run = self._cursor.memory.run
+        self.reading.logs = [
+            LogPart(header=header_of(run, seat), facts=told) for seat, told in self._teller.told.items()
+        ]
+        self.reading.bytes_read = self._cursor.offset - start
         self.reading.total_lines = self._cursor.lines
         if self._teller.excused:
             self.reading.skips.add("infrastructure", self._path, self._teller.excused)
@@ -152,26 +145,23 @@ class _LogReader:
         cursor = self._cursor
         if piece.damage:
             self.reading.skips.add("damaged-frame", f"{self._path}: frame at byte {piece.start}: {piece.damage}")
-            if not piece.last:
-                cursor.rest = b""
-        content = cursor.rest + piece.content
-        whole = content.rfind(b"\n") + 1
         if piece.last:
             self._commit(file, piece.start)
-        else:
-            cursor.rest = content[whole:]
+            return
+        content = b"" if piece.damage else cursor.rest + piece.content
+        whole = content.rfind(b"\n") + 1
+        cursor.rest = content[whole:]
         for line in content[:whole].split(b"\n")[:-1]:
             cursor.lines += 1
             self._take(line, piece.start)
 
     def _commit(self, file: BinaryIO, offset: int) -> None:
-        """Put the cursor behind what has been read for good; what is told after this is told again."""
+        """Put the cursor behind the last whole frame."""
         cursor = self._cursor
         cursor.offset = offset
         file.seek(max(0, offset - _TAIL))
         cursor.tail = file.read(min(offset, _TAIL))
         self.reading.cursor = msgspec.msgpack.encode(cursor)
-        self._whole, self._teller.told = self._teller.told, {}
 
     def _take(self, line: bytes, frame: int) -> None:
         """Read a line into exactly one count."""
