@@ -178,8 +178,7 @@ def _pulls(mind: _Mind, data: Mapping[str, Any]) -> dict[str, float]:
 def _leans(data: Mapping[str, Any]) -> dict[str, float]:
     """Return which way each piece of evidence leans, by who cited it, and each statement by what it cites.
 
-    The side of the first party that speaks for the first option cannot be read from a name: it is the side that the
-    prompt tells. Later statements count a little more, so that the order of a hearing matters.
+    Later statements count a little more, so that the order of a hearing matters.
     """
     sided = [said for said in data["statements"] if said["side"]]
     leans: dict[str, list[float]] = {name: [] for name in data["texts"]}
@@ -210,7 +209,7 @@ def _cited(mind: _Mind, call: Call, vote: str, pulls: Mapping[str, float]) -> li
 def _statement(call: Call) -> dict[str, Any]:
     """Return a statement: the first or second half of a brief, or what of it answers the question best."""
     data = call.prompt.data
-    told = [span.quote for span in sentences("", data["brief"])]
+    told = [span.quote for span in sentences("", data["brief"])] or [data["brief"]]
     half = (len(told) + 1) // 2
     match data["kind"]:
         case "opening":
