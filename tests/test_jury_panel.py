@@ -1,5 +1,6 @@
 """The panel: variants before the same personas, who hear of reasons and of nobody."""
 
+import json
 from pathlib import Path
 
 import jury_runs
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jury_runs import log_of, of
 
-from a2a_trust.jury import engine, panel, personas
+from a2a_trust.jury import cases, engine, panel, personas
 from a2a_trust.sources.jury_events import Actor, DigestMade, ItemOpened, OutcomeReached, QuorumMissed, RunOpened
 
 ACTORS = [
@@ -27,6 +28,18 @@ def test_each_variant_has_a_panel_of_the_same_personas_and_an_outcome_of_its_own
     assert len(outcomes) == 4
     assert len({tuple(event.tally.items()) for event in outcomes}) > 1
     assert len(of(log, RunOpened)[0].cast) == 7
+
+
+def test_the_known_truth_is_that_of_the_text_and_of_no_variant(tmp_path: Path) -> None:
+    """A few other words may well make something else right."""
+    case = cases.load("night-desk", "panel")
+    assert isinstance(case, cases.CaseFile)
+    path = tmp_path / "case.json"
+    content = json.loads(Path(case.path).read_text(encoding="utf-8")) | {"truth": {"outcome": "unfair"}}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    outcomes = of(log_of(tmp_path / "run", "panel", source=path), OutcomeReached)
+    assert [event.label for event in outcomes] == ["unfair", None, None, None]
+    assert engine.replay(tmp_path / "run") is not None
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])

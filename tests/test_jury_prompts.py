@@ -9,7 +9,7 @@ from typing import Any
 
 import jury_runs
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from jury_runs import Authored, Recorder
 
@@ -77,7 +77,8 @@ def shown(calls: list[Call], *, but: str) -> list[tuple[str, str, bytes]]:
     ("preset", "seat"), [("tribunal", "bram"), ("tribunal", "lucia"), ("panel", "juror-3"), ("judges", "careful")]
 )
 @given(one=private, other=private)
-@settings(max_examples=15)
+# A whole run an example: to shrink a failure would take minutes, and what is drawn is small as it is.
+@settings(max_examples=15, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 def test_what_a_juror_keeps_to_itself_changes_no_prompt_of_another(
     preset: Preset, seat: str, one: dict[str, Any], other: dict[str, Any]
 ) -> None:
