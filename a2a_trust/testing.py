@@ -18,7 +18,7 @@ from msgspec import Struct
 from a2a_trust.backfill import Options, Summary, run
 from a2a_trust.backfill.run import LINE_SKIPS
 from a2a_trust.model import AuditMark
-from a2a_trust.sources.base import Skips, load_sources
+from a2a_trust.sources.base import Locating, Skips, load_sources
 from a2a_trust.store import TrustStore, read_ledger
 from a2a_trust.store.snapshot import encode_ledger
 
@@ -113,6 +113,18 @@ def finds_its_logs(case: Case) -> None:
         )
 
 
+def finds_one_log_alone(case: Case) -> None:
+    """A source that offers `around` finds by each file what `discover` finds of the session, and nothing else."""
+    (source,) = load_sources([case.source]).values()
+    if not isinstance(source, Locating):
+        return
+    expected = {log.path: found for found in source.discover(case.logs, Skips()) for log in found}
+    for path in sorted(path for path in case.logs.rglob("*") if path.is_file()):
+        found = list(source.around(path, Skips()))
+        if found != ([expected[str(path)]] if str(path) in expected else []):
+            raise ConformanceError(f"source {case.source}: around {path} are {found}, not what discover finds")
+
+
 def reads_once(case: Case) -> None:
     """Reading the same logs again adds nothing, with what is remembered of them and without."""
     home = case.scratch / "again"
@@ -203,6 +215,7 @@ def forgets_nothing(case: Case) -> None:
 
 CHECKS: tuple[Callable[[Case], None], ...] = (
     finds_its_logs,
+    finds_one_log_alone,
     reads_once,
     reads_in_any_order,
     reads_growing_logs,

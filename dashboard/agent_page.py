@@ -14,9 +14,10 @@ from msgspec import Struct
 from rich.text import Text
 
 from a2a_trust.lenses import Lens
-from a2a_trust.model import DIMENSIONS, Dimension, Policy
+from a2a_trust.model import DIMENSIONS, Dimension, Policy, Row
 from a2a_trust.signals import Signal
 from a2a_trust.text import percent, safe, when
+from a2a_trust.wording import why
 
 if TYPE_CHECKING:
     from a2a_trust.dashboard.detail import ToolUse
@@ -176,11 +177,9 @@ def _lowered(text: Text, what: Page) -> None:
         text.append("\n")
 
 
-def reason_of(row: object) -> str:
+def reason_of(row: Row) -> str:
     """Return in a few words what a row is about."""
-    from a2a_trust.dashboard.explanation import why  # noqa: PLC0415 - shared with `explain`
-
-    return f"{row.kind} {safe(why(row))}"  # type: ignore[attr-defined,arg-type]
+    return f"{row.kind} {safe(why(row))}"
 
 
 def _statistics(text: Text, what: Page) -> None:

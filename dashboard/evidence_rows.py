@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from a2a_trust.dashboard import glyphs
-from a2a_trust.dashboard.explanation import why
 from a2a_trust.dashboard.grid import Column
 from a2a_trust.dashboard.overview_rows import tone
 from msgspec import Struct
 
 from a2a_trust.text import when
+from a2a_trust.wording import why
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

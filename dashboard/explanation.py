@@ -12,10 +12,10 @@ from a2a_trust.agents import resolve
 from a2a_trust.amendments import RESET, RETRACT, Amendments
 from a2a_trust.errors import UsageError
 from a2a_trust.model import DIMENSIONS, Details, Dimension, Policy, Row
-from a2a_trust.policy import RESPONSE_LATENCY, TASK_COMPLETED, TASK_REOPENED
 from a2a_trust.reputation import PRIOR, step
 from a2a_trust.sources.base import LogUnreadableError, Skips, load_sources
 from a2a_trust.store.cache import read_log_entry, read_log_paths
+from a2a_trust.wording import why
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -166,21 +166,6 @@ def _steps(
             )
         )
     return DimensionSteps(dim=dim, start=PRIOR, value=value, steps=steps)
-
-
-def why(row: Row) -> str:
-    """Return in words what the row's event was."""
-    details = row.evidence
-    if row.kind in (TASK_COMPLETED, TASK_REOPENED):
-        return f"{details.task} revision {details.revision}" if details.revision else f"task {details.task}"
-    if row.kind == RESPONSE_LATENCY:
-        return f"answered after {details.ms} ms"
-    parts = [details.tool, details.code, details.text]
-    if details.heard:
-        parts += [details.reason, details.heard.words]
-    elif details.message:
-        parts.append(f"message {details.message}")
-    return " ".join(part.partition("\n")[0][:60] for part in parts if part)
 
 
 def locate(rows: Iterable[Row], home: Path) -> dict[tuple[str, int], _Log]:

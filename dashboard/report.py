@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from a2a_trust.dashboard import glyphs, svg
 from a2a_trust.dashboard.board import MUCH_UNATTRIBUTABLE, Board, unattributable_share
 from a2a_trust.dashboard.detail import Detail, read_detail
-from a2a_trust.dashboard.explanation import why
 from a2a_trust.dashboard.timechart import Span, span_of
 from a2a_trust.dashboard.trends import Course, Window, course, total_change, total_course
 from jinja2 import Environment, StrictUndefined
@@ -27,6 +26,7 @@ from a2a_trust.model import DIMENSIONS, Dimension, Row
 from a2a_trust.signals import DimensionSignal, Signal
 from a2a_trust.store import live
 from a2a_trust.text import percent, safe, when
+from a2a_trust.wording import why
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

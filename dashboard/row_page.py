@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-from a2a_trust.dashboard.explanation import locate, why
+from a2a_trust.dashboard.explanation import locate
 from a2a_trust.dashboard.glyphs import named
 from msgspec import Struct
 from rich.text import Text
@@ -14,6 +14,7 @@ from rich.text import Text
 from a2a_trust.sources import zstd_frames
 from a2a_trust.store import live
 from a2a_trust.text import safe, when
+from a2a_trust.wording import why
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

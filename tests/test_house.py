@@ -18,7 +18,7 @@ FOLDERS = {"a2a_trust.backfill": "backfill", "a2a_trust.dashboard": "dashboard",
 RULES = {"model", "errors", "policy", "reputation", "facts"}
 FOLDS = RULES | {"amendments", "agents", "refold", "lenses"}
 FINDINGS = {"log_state", "findings", "event_fold"}
-LIBRARY = FOLDS | FINDINGS | {"attribution", "sources", "store", "text", "signals"}
+LIBRARY = FOLDS | FINDINGS | {"attribution", "sources", "store", "text", "wording", "signals"}
 # What agents and harnesses are given, and the answers to their hooks.
 SIGNALS = {
     "errors", "lenses", "frozen", "signals", "comparison", "advice", "status", "settings", "briefing", "tools", "hooks",
@@ -38,6 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "refold": RULES | {"amendments", "agents"},
     "lenses": RULES | {"amendments", "agents"},
     "findings": RULES | {"amendments", "agents", "log_state"},
+    "wording": {"model", "policy"},
     "event_fold": RULES | {"amendments", "agents", "log_state", "findings"},
     "attribution": RULES | FINDINGS | {"amendments", "agents"},
     "sources": RULES,
@@ -71,7 +72,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 
 # Everything outside our own code that a pure part may import: nothing here reads, writes, waits or asks the time.
-PURE = FOLDS | FINDINGS | {"attribution", "text", "advice", "comparison", "status", "hook_settings"}
+PURE = FOLDS | FINDINGS | {"attribution", "text", "wording", "advice", "comparison", "status", "hook_settings"}
 PURE_IMPORTS = {
     "__future__", "abc", "array", "bisect", "collections", "collections.abc", "dataclasses", "datetime", "difflib",
     "enum", "functools", "hashlib", "heapq", "itertools", "math", "msgspec", "operator", "re", "shlex", "string",

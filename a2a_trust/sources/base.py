@@ -7,7 +7,7 @@ Third parties add a source through the entry point group `a2a_trust.sources`.
 from __future__ import annotations
 
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
@@ -134,6 +134,20 @@ class Source(Protocol):
     def classify(self, tool: str, failure: Failure, refused: bool) -> str | None:  # noqa: FBT001 - see Classifier
         """Return the reason why nobody is to blame for a failed call, `None` where the agent is."""
         ...
+
+
+@runtime_checkable
+class Locating(Protocol):
+    """What a source may offer beside: a log found by one file of it, without a walk through the folder around it."""
+
+    def around(self, path: Path, skips: Skips) -> Iterator[list[LogFile]]:
+        """Yield what `discover`, from a folder above, yields for the session that a file belongs to, if any."""
+        ...
+
+
+def around(source: Source, path: Path, skips: Skips) -> Iterator[list[LogFile]]:
+    """Yield the candidate logs of the session that a file belongs to; a source that cannot tell looks at its folder."""
+    return source.around(path, skips) if isinstance(source, Locating) else source.discover(path.parent, skips)
 
 
 def load_sources(names: Iterable[str] = ()) -> dict[str, Source]:

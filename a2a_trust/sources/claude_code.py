@@ -57,6 +57,10 @@ class ClaudeCodeSource:
         """Yield each transcript below a folder. Copies are read too: an event counts once, wherever it stands."""
         return json_lines.discover(self.name, root, _is_transcript, skips)
 
+    def around(self, path: Path, skips: Skips) -> Iterator[list[LogFile]]:
+        """Yield a file that `discover` would find."""
+        return json_lines.around(self.name, path, _is_transcript, skips)
+
     def header(self, log: LogFile) -> facts.LogHeader:
         """Return the file's key: its path, as one session may stand in many files, and many in one."""
         return facts.LogHeader(source=self.name, session=f"{self.name}:{log.path}", gen=0, created=0)

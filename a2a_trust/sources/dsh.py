@@ -19,7 +19,8 @@ from a2a_trust.sources import dsh_facts, dsh_lines, files, json_lines, zstd_fram
 from a2a_trust.sources.base import LogFile, LogPart, LogUnreadableError, Reading, Skips
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
+    import os
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
 NAME = "dsh"
 KNOWN_GENERATIONS = range(5)
@@ -85,10 +86,12 @@ class DshSource:
                 yield [candidate]
             return
         for found in files.folders(str(root), skips):
-            named = [entry for entry in found if entry.name.startswith("session")]
-            candidates = [log for entry in named if (log := _log_file(entry.path, entry.name, skips))]
-            if candidates:
-                yield sorted(candidates, key=lambda log: (-log.gen, -log.size, log.path))
+            yield from _candidates(found, skips)
+
+    def around(self, path: Path, skips: Skips) -> Iterator[list[LogFile]]:
+        """Yield the candidate logs of the session folder that a log stands in."""
+        if _LOG_NAME.fullmatch(path.name):
+            yield from _candidates(files.entries(str(path.parent), skips), skips)
 
     def header(self, log: LogFile) -> facts.LogHeader:
         """Return who wrote a log."""
@@ -120,6 +123,14 @@ class DshSource:
     def classify(self, tool: str, failure: facts.Failure, refused: bool) -> str | None:  # noqa: FBT001 - Classifier
         """Return the reason why nobody is to blame for a failed call."""
         return dsh_facts.classify(tool, failure, refused)
+
+
+def _candidates(found: Iterable[os.DirEntry[str]], skips: Skips) -> Iterator[list[LogFile]]:
+    """Yield the logs among the entries of a folder, if there are any."""
+    named = [entry for entry in found if entry.name.startswith("session")]
+    candidates = [log for entry in named if (log := _log_file(entry.path, entry.name, skips))]
+    if candidates:
+        yield sorted(candidates, key=lambda log: (-log.gen, -log.size, log.path))
 
 
 def _log_file(path: str, name: str, skips: Skips) -> LogFile | None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+SUFFIX = ".jsonl"
 LINE_LIMIT = 64 << 20
 """Bytes; longer lines are skipped."""
 _SEGMENT = 8 << 20
@@ -62,19 +63,22 @@ class Line(NamedTuple):
 
 def discover(source: str, root: Path, is_log: Callable[[str], bool], skips: Skips) -> Iterator[list[LogFile]]:
     """Yield each file below a folder, or the file itself, that is a log of a source by its path. Each stands alone."""
-    paths = [str(root)] if root.is_file() else sorted(files.walk(str(root), ".jsonl", skips))
+    paths = [str(root)] if root.is_file() else sorted(files.walk(str(root), SUFFIX, skips))
     for path in paths:
-        if is_log(path) and (state := files.stat_of(path, skips)) is not None:
-            yield [
-                LogFile(
-                    source=source,
-                    path=path,
-                    gen=0,
-                    size=state.st_size,
-                    mtime_ns=state.st_mtime_ns,
-                    inode=state.st_ino,
-                )
-            ]
+        yield from _log_at(source, path, is_log, skips)
+
+
+def around(source: str, path: Path, is_log: Callable[[str], bool], skips: Skips) -> Iterator[list[LogFile]]:
+    """Yield a file if `discover` would find it in its folder."""
+    if path.name.endswith(SUFFIX):
+        yield from _log_at(source, str(path), is_log, skips)
+
+
+def _log_at(source: str, path: str, is_log: Callable[[str], bool], skips: Skips) -> Iterator[list[LogFile]]:
+    if is_log(path) and (state := files.stat_of(path, skips)) is not None:
+        yield [
+            LogFile(source=source, path=path, gen=0, size=state.st_size, mtime_ns=state.st_mtime_ns, inode=state.st_ino)
+        ]
 
 
 def open_log(log: LogFile) -> BinaryIO:

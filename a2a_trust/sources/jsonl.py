@@ -67,6 +67,10 @@ class JsonlSource:
         """Yield each file of events below a folder. Copies are read too: an event counts once."""
         return json_lines.discover(self.name, root, _holds_events, skips)
 
+    def around(self, path: Path, skips: Skips) -> Iterator[list[LogFile]]:
+        """Yield a file that `discover` would find."""
+        return json_lines.around(self.name, path, _holds_events, skips)
+
     def header(self, log: LogFile) -> facts.LogHeader:
         """Return the file's key, its path: a file may hold any number of sessions."""
         return facts.LogHeader(source=self.name, session=f"{self.name}:{log.path}", gen=0, created=0)
