@@ -39,11 +39,17 @@ def print_text(text: str) -> None:
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any struct
     """Print a struct as indented JSON."""
-    text = msgspec.json.format(_ENCODER.encode(value), indent=2).decode()
-    # Such characters can stand in strings only, where JSON knows them by their codes: none reaches a terminal.
-    text = _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    sys.stdout.buffer.write(text.encode() + b"\n")
-    sys.stdout.buffer.flush()
+    print_text(_harmless(msgspec.json.format(_ENCODER.encode(value), indent=2)))
+
+
+def json_line(value: Any) -> str:  # noqa: ANN401 - any struct
+    """Return a struct as JSON on one line, without its end."""
+    return _harmless(_ENCODER.encode(value))
+
+
+def _harmless(data: bytes) -> str:
+    """Return JSON with controls as their codes: they can stand in strings only, and none reaches a terminal."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", data.decode())
 
 
 def fail(error: Exception) -> None:

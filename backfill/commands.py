@@ -7,12 +7,13 @@ import shutil
 import sys
 import tempfile
 from contextlib import contextmanager
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from a2a_trust.backfill.amend import adopt, reattribute
+from a2a_trust.backfill.installed import installed, installed_names
+from a2a_trust.backfill.watch import watch
 
 from a2a_trust.amend_cli import amend_app
 from a2a_trust.console import HomeOption, JsonOption, home_of, output, print_json, progress
@@ -43,12 +44,9 @@ def register(app: typer.Typer) -> None:
     app.command(
         epilog="Examples: a2a-trust backfill | a2a-trust backfill ~/logs --dry-run | a2a-trust backfill --exclude 'x-*'"
     )(backfill)
-
-
-def _installed_sources(incomplete: str) -> list[str]:
-    from a2a_trust.sources.base import GROUP
-
-    return sorted(entry.name for entry in entry_points(group=GROUP) if entry.name.startswith(incomplete))
+    app.command(
+        epilog="Examples: a2a-trust watch | a2a-trust watch ~/logs --verbose | a2a-trust watch --json >> steps.jsonl"
+    )(watch)
 
 
 def backfill(
@@ -65,7 +63,7 @@ def backfill(
         list[str] | None,
         typer.Option(
             help="Read only this kind of logs. May be repeated. Default: all that are found.",
-            autocompletion=_installed_sources,
+            autocompletion=installed_names,
         ),
     ] = None,
     exclude: Annotated[
@@ -88,7 +86,7 @@ def backfill(
     from a2a_trust.store.reader import AUDIT
 
     place = home_of(home)
-    sources = _sources(source or [])
+    sources = installed(source or [])
     see = "a2a-trust show" + (f" --home {home}" if home is not None else "")
     for path in paths or []:
         if not path.exists():
@@ -175,15 +173,6 @@ def _nothing_found(places: Iterable[str]) -> NothingFoundError:
         f"no session logs in {', '.join(places)}; give the folder that holds them: a2a-trust backfill PATH "
         "(DSH_HOME, CLAUDE_CONFIG_DIR, A2A_TRUST_EVENTS and A2A_TRUST_JURIES move the defaults)"
     )
-
-
-def _sources(names: list[str]) -> dict[str, Source]:
-    from a2a_trust.sources.base import load_sources
-
-    try:
-        return load_sources(names)
-    except KeyError as error:
-        raise UsageError(f"--source {error.args[0]}: not installed; installed: {', '.join(load_sources())}") from None
 
 
 @contextmanager

@@ -93,10 +93,11 @@ class Link(NamedTuple):
 
 def shape(home: Path) -> Shape:
     """Return what the files of a home look like now."""
-    return Shape(_file_shape(home / LEDGER), _file_shape(home / AUDIT))
+    return Shape(file_shape(home / LEDGER), file_shape(home / AUDIT))
 
 
-def _file_shape(path: Path) -> FileShape | None:
+def file_shape(path: Path) -> FileShape | None:
+    """Return what a file looks like now; `None` where there is none."""
     try:
         found = path.stat()
     except OSError:

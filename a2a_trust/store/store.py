@@ -69,8 +69,7 @@ class TrustStore:
 
     def __enter__(self) -> Self:
         try:
-            refuse_foreign_home(self.home)
-            files.make_folder(self.home)
+            self._prepare()
             self._lock.acquire()
         except filelock.Timeout:
             msg = f"{self.home}: another process is writing to this home; try again when it is done"
@@ -109,6 +108,11 @@ class TrustStore:
         finally:
             self.cache.close()
             self._lock.release()
+
+    def _prepare(self) -> None:
+        """Look whose home it is, and make it where there is none."""
+        refuse_foreign_home(self.home)
+        files.make_folder(self.home)
 
     def _open_twice(self) -> None:
         """Open the home; where the cache turns out to be broken, without it, since it can be made anew."""
