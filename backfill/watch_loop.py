@@ -147,10 +147,10 @@ class Watcher:
         self._take_up(batch)
         if self._now() >= self._retry_at:
             with self._failures_told():
+                if self._pending and not self._rescan:
+                    self._look_at_changes()
                 if self._rescan:
                     self._look_everywhere(changes)
-                elif self._pending:
-                    self._look_at_changes()
                 if self._store.behind and (not batch.paths or self._now() >= self._snapshot_due):
                     self._write_snapshot()
         self._ended = self._now()
@@ -189,10 +189,9 @@ class Watcher:
             with self._store as store:
                 store.listener = self._teller.rows if self._caught_up else None
                 summary = run(store, self._sources, self._options, self._environ, self._progress)
-                if not self._caught_up and store.behind:
-                    store.write_snapshot()
-                    summary.agents = len(store.ledger.agents)
             if not self._caught_up:
+                self._write_snapshot()
+                summary.agents = len(self._store.ledger.agents)
                 self._caught_up = True
                 self._teller.caught_up(summary)
             if why == PERIODIC and summary.bytes_read and began - self._noticed >= QUIET_SECONDS:
