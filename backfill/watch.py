@@ -68,9 +68,6 @@ def watch(
     with progress("catching up") as show:
         teller = Printer(show, verbose=verbose, as_json=as_json)
         watcher = Watcher(home_of(home), sources, options, os.environ, teller=teller, stop=stop)
-        missing = [str(place) for place in watcher.places if not place.exists()]
-        if len(missing) == len(watcher.places):
-            teller.remark(f"no logs yet; waiting for {', '.join(missing)}")
         changes = FileChanges(watcher.places, stop, teller.remark, poll=poll)
         watcher.follow(changes)
     teller.stopped()
@@ -94,6 +91,9 @@ class Printer:
         rows = summary.evidence + summary.evidence_not_folded + summary.observations
         if self._as_json:
             self._event("caught-up", summary)
+        if not summary.files:
+            self.remark(f"no logs yet; waiting for some in {_few(summary.places)}")
+            return
         self.remark(
             f"caught up in {summary.seconds:.1f} s: {sum(summary.sessions.values())} sessions, {rows} new rows, "
             f"{summary.agents} agents; following {_few(summary.places)}"

@@ -198,6 +198,9 @@ class Watcher:
                 self._misses += 1
                 if self._misses == MISSES:
                     changes.distrust("the system does not tell of every change")
+        elif not self._caught_up:
+            self._caught_up = True
+            self._teller.caught_up(Summary(places=[str(place) for place in self.places], files=0))
         self._pending.clear()
         self._rescan = ""
         self._rescan_due = self._now() + max(RESCAN_SECONDS, RESCAN_SHARE * (self._now() - began))
