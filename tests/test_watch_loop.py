@@ -172,6 +172,15 @@ def test_a_system_that_keeps_silent_is_not_relied_on(hands: Hands) -> None:
     assert len(hands.heard.distrusted) == 1
 
 
+def test_what_sleep_missed_is_no_reason_to_poll(hands: Hands) -> None:
+    """A system that could not tell is no system that keeps silent."""
+    for tree in (TEAM, OTHER, FIXTURES / "made-tasks"):
+        put(hands, tree)
+        hands.cycle(seconds=3600)
+    assert len(hands.heard.told) > 100
+    assert hands.heard.distrusted == []
+
+
 # ------------------------------------------------------------------ the snapshot
 
 
