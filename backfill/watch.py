@@ -6,8 +6,9 @@ import os
 import signal
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 from a2a_trust.backfill.installed import installed, installed_names
@@ -65,12 +66,10 @@ def watch(
     _stop_on_signals(stop)
     sources = installed(source or [])
     options = Options(paths=[path.absolute() for path in paths or []], exclude=exclude or [], jobs=jobs)
-    with progress("catching up") as show:
-        teller = Printer(show, verbose=verbose, as_json=as_json)
-        watcher = Watcher(home_of(home), sources, options, os.environ, teller=teller, stop=stop)
-        changes = FileChanges(watcher.places, stop, teller.remark, poll=poll)
-        watcher.follow(changes)
-    teller.stopped()
+    with Printer(verbose=verbose, as_json=as_json) as printer:
+        watcher = Watcher(home_of(home), sources, options, os.environ, teller=printer, stop=stop)
+        watcher.follow(FileChanges(watcher.places, stop, printer.remark, poll=poll))
+    printer.stopped()
 
 
 class Printer:
@@ -79,15 +78,26 @@ class Printer:
     Where nobody reads standard output any more, recording goes on in silence.
     """
 
-    def __init__(self, show: Callable[[int, int, str], None], *, verbose: bool, as_json: bool) -> None:
-        self._show = show
+    def __init__(self, *, verbose: bool, as_json: bool) -> None:
+        self._bar = ExitStack()
+        self._show: Callable[[int, int, str], None] | None = None
         self._verbose = verbose
         self._as_json = as_json
         self._mute = sys.stdout is None
         self._rows = 0
 
+    def __enter__(self) -> Self:
+        """Show the progress of the catch-up, where somebody is looking."""
+        self._show = self._bar.enter_context(progress("catching up"))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
     def caught_up(self, summary: Summary) -> None:
         """Say what the catch-up gave."""
+        self._bar.close()
+        self._show = None
         rows = summary.evidence + summary.evidence_not_folded + summary.observations
         if self._as_json:
             self._event("caught-up", summary)
@@ -119,7 +129,8 @@ class Printer:
 
     def progress(self, now: Progress) -> None:
         """Show how far the catch-up is."""
-        self._show(now.bytes, now.bytes_total, f"{now.logs}/{now.logs_total} logs, {size(now.bytes)}")
+        if self._show is not None:
+            self._show(now.bytes, now.bytes_total, f"{now.logs}/{now.logs_total} logs, {size(now.bytes)}")
 
     def stopped(self) -> None:
         """Say that everything that was read is recorded."""

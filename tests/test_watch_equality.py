@@ -134,7 +134,9 @@ def step() -> st.SearchStrategy[Step]:
 
 
 @settings(max_examples=max(EXAMPLES, settings.default.max_examples))
-@given(st.lists(st.sampled_from(FOLDERS), min_size=1, max_size=2, unique=True), st.lists(step(), min_size=8, max_size=20))
+@given(
+    st.lists(st.sampled_from(FOLDERS), min_size=1, max_size=2, unique=True), st.lists(step(), min_size=8, max_size=20)
+)
 def test_followed_logs_give_the_agents_of_one_run(folders: list[str], steps: list[Step]) -> None:
     """Growing, torn, repaired and removed logs, kills, other runs and lost notices change no byte of the agents."""
     with scratch() as folder:

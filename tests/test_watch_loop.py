@@ -161,6 +161,14 @@ def test_a_lost_cache_is_no_loss(hands: Hands) -> None:
     assert is_complete(hands)
 
 
+def test_a_home_that_is_removed_is_made_anew(hands: Hands) -> None:
+    """From the logs that still exist."""
+    hands.cycle(*put(hands))
+    shutil.rmtree(hands.home)
+    hands.cycle(*put(hands, OTHER))
+    assert is_complete(hands, TEAM, OTHER)
+
+
 def test_a_system_that_keeps_silent_is_not_relied_on(hands: Hands) -> None:
     """If changes are found that were long due to be told, twice, the files are polled from then on."""
     for tree in (TEAM, OTHER):

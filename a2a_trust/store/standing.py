@@ -38,7 +38,7 @@ class StandingStore(TrustStore):
         self._opening = False
 
     def _prepare(self) -> None:
-        if self._left is None:
+        if self._left is None or not self.home.is_dir():
             super()._prepare()
 
     def __exit__(
