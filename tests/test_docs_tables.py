@@ -16,6 +16,7 @@ import msgspec
 import pytest
 import typer
 import typer.main
+from a2a_trust.backfill.notable import Told
 from a2a_trust.backfill.run import UNREADABLE
 from homes import FIXTURES, audit_of, ingest
 from typer.testing import CliRunner
@@ -24,7 +25,7 @@ from a2a_trust import cli
 from a2a_trust.errors import ALL_ERRORS
 from a2a_trust.facts import Failure
 from a2a_trust.findings import PROVIDER_ERROR
-from a2a_trust.model import DIMENSIONS, Policy, Row
+from a2a_trust.model import DIMENSIONS, Late, Policy, Row
 from a2a_trust.policy import BUILT_IN, RATED, RESPONSE_LATENCY, STANDARD, load_policy
 from a2a_trust.reputation import interval, step
 from a2a_trust.sources import dsh_facts, dsh_lines
@@ -39,7 +40,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 NOT_COUNTED = "–"
 INTERRUPTED = 130
-ENDLESS = r"dashboard$|--watch"
+ENDLESS = r"dashboard$|--watch|trust watch"
 """Commands that go on until somebody stops them; their own tests start and stop them."""
 
 
@@ -235,6 +236,13 @@ def test_every_key_of_a_policy_is_told() -> None:
     builtin = msgspec.to_builtins(STANDARD)
     assert values.pop("base") == STANDARD.name
     assert values == {key: json.loads(json.dumps(builtin[key])) for key in values}
+
+
+def test_every_key_of_a_line_of_watch_is_told() -> None:
+    """The page lists the keys with which a step is printed as JSON."""
+    told = dict(table(DOCS / "watch.md", "event", "keys"))
+    keys = {field.encode_name for field in (*msgspec.structs.fields(Told), *msgspec.structs.fields(Late))}
+    assert set(re.findall(r"`(\w+)`", told["step"])) == keys - {"event"}
 
 
 def test_the_example_of_a_policy_is_one(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "amend_cli": LIBRARY | {"console"},
     "signals_cli": SIGNALS | {"console", "quick", "mcp_server"},
     "cli": SHELL | {"amend_cli", "signals_cli", "plain"},
-    "backfill": SHELL | {"amend_cli"},
+    "backfill": SHELL | {"amend_cli", "plain"},
     "testing": LIBRARY | {"a2a_trust", "backfill"},
     "dashboard": SHELL,
     "jury": SHELL | {"advice"},
