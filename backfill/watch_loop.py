@@ -39,7 +39,7 @@ SNAPSHOT_SECONDS = 3.0
 SNAPSHOT_SHARE = 10
 """Writing snapshots takes at most one part in so many of the time."""
 RESCAN_SECONDS = 60.0
-RESCAN_SHARE = 50
+RESCAN_SHARE = 200
 """Looking at everything takes at most one part in so many of the time."""
 YOUNG_SECONDS = (1.0, 5.0)
 """When a folder that appeared is looked at again: what was put into it at once may have gone untold."""
@@ -119,7 +119,8 @@ class Watcher:
         self._failing = False
         self._busy_since: float | None = None
         self._misses = 0
-        now = self._ended = self._noticed = self._rescan_due = self._snapshot_due = self._retry_at = self._now()
+        now = self._ended = self._noticed = self._retry_at = self._now()
+        self._rescan_due = self._snapshot_due = self._calm_due = now
         self._retry_seconds = 0.0
         self._apart = self._clock.wall() - now
 
@@ -151,7 +152,7 @@ class Watcher:
                     self._look_at_changes()
                 if self._rescan:
                     self._look_everywhere(changes)
-                if self._store.behind and (not batch.paths or self._now() >= self._snapshot_due):
+                if self._store.behind and self._now() >= (self._snapshot_due if batch.paths else self._calm_due):
                     self._write_snapshot()
         self._ended = self._now()
 
@@ -243,7 +244,10 @@ class Watcher:
         with self._store as store:
             if store.behind:
                 store.write_snapshot()
-        self._snapshot_due = self._now() + max(SNAPSHOT_SECONDS, SNAPSHOT_SHARE * (self._now() - began))
+        now = self._now()
+        # A large ledger is not written again after each change, even where these come one by one.
+        self._calm_due = now + SNAPSHOT_SHARE * (now - began)
+        self._snapshot_due = max(self._calm_due, now + SNAPSHOT_SECONDS)
 
     # ------------------------------------------------------------------ what failures do
 
