@@ -16,7 +16,7 @@ from watching import Hands
 
 from a2a_trust.errors import AuditDamageError, HomeError
 from a2a_trust.sources.jsonl import JsonlSource
-from a2a_trust.store import TrustStore, files
+from a2a_trust.store import TrustStore, audit, files
 from a2a_trust.store.snapshot import LEDGER, read_snapshot
 from a2a_trust.store.standing import StandingStore
 from a2a_trust.store.verify import verify
@@ -334,7 +334,8 @@ def test_a_standing_store_reads_the_home_once(tmp_path: Path, monkeypatch: pytes
     ingest(tmp_path / "home", OTHER)
     store = StandingStore(tmp_path / "home", lock_seconds=1)
     opened: list[int] = []
-    monkeypatch.setattr("a2a_trust.store.store.read_snapshot", lambda path: (opened.append(1), read_snapshot(path))[1])
+    recover = audit.recover_tail
+    monkeypatch.setattr(audit, "recover_tail", lambda *given: (opened.append(1), recover(*given))[1])
     for _ in range(3):
         with store:
             assert store.ledger.agents
