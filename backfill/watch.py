@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -18,7 +18,7 @@ from a2a_trust.plain import json_line, print_text, remark
 from a2a_trust.text import safe, size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from types import FrameType
 
     from a2a_trust.backfill.run import Progress, Summary
@@ -63,10 +63,9 @@ def watch(
     from a2a_trust.backfill.watch_loop import Watcher
 
     stop = threading.Event()
-    _stop_on_signals(stop)
     sources = installed(source or [])
     options = Options(paths=[path.absolute() for path in paths or []], exclude=exclude or [], jobs=jobs)
-    with Printer(verbose=verbose, as_json=as_json) as printer:
+    with _signals_stop(stop), Printer(verbose=verbose, as_json=as_json) as printer:
         watcher = Watcher(home_of(home), sources, options, os.environ, teller=printer, stop=stop)
         watcher.follow(FileChanges(watcher.places, stop, printer.remark, poll=poll))
     printer.stopped()
@@ -165,13 +164,18 @@ def _few(places: Sequence[str]) -> str:
     return shown + (f" and {len(places) - PLACES_SHOWN} more" if len(places) > PLACES_SHOWN else "")
 
 
-def _stop_on_signals(stop: threading.Event) -> None:
+@contextmanager
+def _signals_stop(stop: threading.Event) -> Iterator[None]:
     def ask(number: int, _: FrameType | None) -> None:
         if stop.is_set():
             # Whatever is being written, the next opening finds it whole or sets it aside.
             os._exit(KILLED + number)
         stop.set()
 
-    for name in STOP_SIGNALS:
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), ask)
+    numbers = [getattr(signal, name) for name in STOP_SIGNALS if hasattr(signal, name)]
+    before = {number: signal.signal(number, ask) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

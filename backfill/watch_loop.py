@@ -21,6 +21,7 @@ from a2a_trust.errors import HomeBusyError, HomeError
 from a2a_trust.sources.base import Skips
 from a2a_trust.store.reader import AUDIT
 from a2a_trust.store.standing import StandingStore
+from a2a_trust.store.store import refuse_foreign_home
 
 if TYPE_CHECKING:
     import threading
@@ -200,6 +201,7 @@ class Watcher:
                 if self._misses == MISSES:
                     changes.distrust("the system does not tell of every change")
         elif not self._caught_up:
+            refuse_foreign_home(self._home)
             self._caught_up = True
             self._teller.caught_up(Summary(places=[str(place) for place in self.places], files=0))
         self._pending.clear()

@@ -319,6 +319,7 @@ COMMANDS = [
     ["status"],
     ["report", "-o", "REPORT"],
     ["dashboard"],
+    ["watch", str(LOGS)],
 ]
 
 
