@@ -142,9 +142,10 @@ def screen_text(app: TrustApp) -> list[str]:
 
 
 async def settled(pilot: Pilot[None]) -> None:
-    """Wait until everything that was begun is done and drawn."""
+    """Wait until everything that was begun is done and drawn, and nothing on the screen moves any more."""
     while True:
         await pilot.app.workers.wait_for_complete()
+        await pilot.wait_for_scheduled_animations()
         await pilot.pause()
         if not any(worker.is_running for worker in pilot.app.workers):
             return
