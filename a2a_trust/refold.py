@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from a2a_trust.model import AgentRecord
 
 _NO_WORK = WorkIndex(STANDARD)
+BENCHES_KEPT = 64
+"""Sessions of an agent whose work is remembered; that of another is read again when it completes a task."""
 
 
 class Track:
@@ -206,6 +208,8 @@ class AgentFold:
         if row.kind != TASK_COMPLETED or owner is None or not self._rules.policy.completion_needs_work:
             return _NO_WORK
         if owner not in self._work:
+            if len(self._work) == BENCHES_KEPT:
+                del self._work[next(iter(self._work))]
             known = [*self._stored(None if owner == ANY_SESSION else owner), *self._new]
             index = self._work[owner] = WorkIndex(self._rules.policy)
             superseded = {other.supersedes for other in known if other.supersedes}

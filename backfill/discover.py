@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from a2a_trust.sources.base import LogFile, LogUnreadableError, Skips, Source
-from a2a_trust.store.cache import LogEntry
+from a2a_trust.store.cache import LogStamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ class FoundLog(Struct, frozen=True):
 
     session: str
     log: LogFile
-    known: LogEntry | None
+    known: LogStamp | None
     stale: bool = False
     """A copy that is worse than the one that was read before, wherever that is now: there is nothing to read."""
 
@@ -34,6 +34,8 @@ class FoundLog(Struct, frozen=True):
 class Found(Struct):
     """What discovery found."""
 
+    known: dict[str, LogStamp] = field(default_factory=dict)
+    """What is remembered of the logs of all sessions, those included that were not looked for."""
     places: list[str] = field(default_factory=list)
     """Folders and files that were looked at, existing or not."""
     files: int = 0
@@ -52,7 +54,8 @@ def places_of(
 
 def discover(places: Sequence[tuple[Source, Path]], cache: Cache, exclude: Sequence[str] = ()) -> Found:
     """Find the log of each session below the given places."""
-    found = Found()
+    found = Found(known={stamp.session: stamp for stamp in cache.stamps()})
+    known_at = {stamp.path: stamp for stamp in found.known.values() if stamp.path}
     copies: dict[str, list[tuple[Source, FoundLog]]] = {}
     seen: set[str] = set()
     for source, place in places:
@@ -66,7 +69,7 @@ def discover(places: Sequence[tuple[Source, Path]], cache: Cache, exclude: Seque
             seen.update(log.path for log in candidates)
             if len(kept) < len(candidates):
                 found.skips.add("excluded", count=len(candidates) - len(kept))
-            chosen = _readable(source, kept, cache, found.skips)
+            chosen = _readable(source, kept, found, known_at)
             if chosen is not None:
                 copies.setdefault(chosen.session, []).append((source, chosen))
     for session in sorted(copies):
@@ -82,18 +85,20 @@ def _excluded(path: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatch(path, shape.format(pattern)) for pattern in patterns for shape in shapes)
 
 
-def _readable(source: Source, candidates: Sequence[LogFile], cache: Cache, skips: Skips) -> FoundLog | None:
+def _readable(
+    source: Source, candidates: Sequence[LogFile], found: Found, known_at: Mapping[str, LogStamp]
+) -> FoundLog | None:
     """Return the best candidate whose header can be read; count the others that stand before it."""
     for log in candidates:
-        known = cache.log_at(log.path)
+        known = known_at.get(log.path)
         if known is not None and (known.size, known.mtime_ns) == (log.size, log.mtime_ns):
             return FoundLog(known.session, log, known)
         try:
             header = source.header(log)
         except LogUnreadableError as error:
-            skips.add(error.reason, f"{log.path}: {error}")
+            found.skips.add(error.reason, f"{log.path}: {error}")
             continue
-        return FoundLog(header.session, log, cache.log(header.session))
+        return FoundLog(header.session, log, found.known.get(header.session))
     return None
 
 

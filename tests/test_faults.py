@@ -137,7 +137,7 @@ SCENARIOS = {
 CASES = {
     "new-home": (22, 428, 17_000),
     "commit": (10, 254, 14_000),
-    "commit-in-slices": (16, 316, 14_000),
+    "commit-in-slices": (16, 314, 14_000),
     "commit-without-links": (13, 327, 21_000),
     "adoption": (10, 286, 20_000),
     "rebuild": (10, 148, 9_000),

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from a2a_trust.model import ADOPTED, NO_HEAD, AuditMark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from a2a_trust.store.audit import Placement
 
 CACHE = "cache.sqlite"
-_LAYOUT = 3
+_LAYOUT = 4
 _SCHEMA = """
 CREATE TABLE stamp (rows INTEGER NOT NULL, bytes INTEGER NOT NULL, head TEXT NOT NULL, closed INTEGER NOT NULL);
 CREATE TABLE row (
@@ -35,7 +35,6 @@ CREATE TABLE log (
 ) WITHOUT ROWID;
 CREATE TABLE copy (path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, lines INTEGER NOT NULL)
     WITHOUT ROWID;
-CREATE INDEX log_path ON log (path);
 CREATE INDEX log_waiting ON log (parent) WHERE waiting > 0;
 """
 
@@ -66,12 +65,37 @@ class LogEntry(NamedTuple):
     """What is known up to the end, where whole lines stand behind the cursor; else empty."""
 
 
+class LogStamp(NamedTuple):
+    """What tells whether a log is another one than when it was read, and what a summary says of it."""
+
+    session: str
+    source: str
+    path: str
+    gen: int
+    size: int
+    mtime_ns: int
+    inode: int
+    rules: int
+    lines: int
+    role: str
+    waiting: int
+
+    @classmethod
+    def of(cls, entry: LogEntry) -> LogStamp:
+        """Return the stamp of an entry."""
+        return cls(*(getattr(entry, name) for name in cls._fields))
+
+
 _FIELDS = ", ".join(LogEntry._fields)
 _SAVE_LOG = f"INSERT OR REPLACE INTO log ({_FIELDS}) VALUES ({', '.join('?' * len(LogEntry._fields))})"  # noqa: S608
 _SELECT_LOG = f"SELECT {_FIELDS} FROM log"  # noqa: S608 - names from this file only
 
 
-_SELECT_WAITING = f"{_SELECT_LOG} WHERE parent = ? AND waiting > 0 ORDER BY session"
+_SELECT_STAMPS = f"SELECT {', '.join(LogStamp._fields)} FROM log"  # noqa: S608 - as above
+_IDS_AT_ONCE = 500
+"""Ids in one question: SQLite bounds the values of a statement."""
+_PAGES_KB = 16 << 10
+"""Pages of the file that are kept in memory: those that the rows of one slice touch."""
 
 
 class Cache:
@@ -96,6 +120,7 @@ class Cache:
             # A lost transaction costs time, a torn one would cost evidence: hence a journal, on the safe side of fast.
             db.execute("PRAGMA journal_mode=TRUNCATE")
             db.execute("PRAGMA synchronous=NORMAL")
+            db.execute(f"PRAGMA cache_size=-{_PAGES_KB}")
             if db.execute("PRAGMA user_version").fetchone()[0] != _LAYOUT:
                 self._create(db)
             if not db.execute("SELECT closed FROM stamp").fetchone()[0]:
@@ -170,6 +195,15 @@ class Cache:
             found.update(row_id for (row_id,) in self._db.execute("SELECT id FROM row WHERE session = ?", (session,)))
         return found
 
+    def known_among(self, scope: str, ids: Sequence[str]) -> set[str]:
+        """Return which of the ids stand in rows of one scope."""
+        found: set[str] = set()
+        for start in range(0, len(ids), _IDS_AT_ONCE):
+            part = ids[start : start + _IDS_AT_ONCE]
+            query = f"SELECT id FROM row WHERE session = ? AND id IN ({', '.join('?' * len(part))})"  # noqa: S608 - placeholders only
+            found.update(row_id for (row_id,) in self._db.execute(query, (scope, *part)))
+        return found
+
     def adopted(self, ids: Iterable[str]) -> set[str]:
         """Return which of the ids stand in rows that were adopted from another store."""
         query = "SELECT 1 FROM row WHERE session = ? LIMIT 1"
@@ -197,15 +231,12 @@ class Cache:
 
     def log(self, session: str) -> LogEntry | None:
         """Return what is remembered of a session's log."""
-        return self._one("session = ?", session)
-
-    def log_at(self, path: str) -> LogEntry | None:
-        """Return what is remembered of the log at a path."""
-        return self._one("path = ?", path)
-
-    def _one(self, where: str, value: str) -> LogEntry | None:
-        found = self._db.execute(f"{_SELECT_LOG} WHERE {where}", (value,)).fetchone()  # names from this file only
+        found = self._db.execute(f"{_SELECT_LOG} WHERE session = ?", (session,)).fetchone()
         return LogEntry(*found) if found else None
+
+    def stamps(self) -> Iterator[LogStamp]:
+        """Yield what tells whether a log has changed, of all logs."""
+        return map(LogStamp._make, self._db.execute(_SELECT_STAMPS))
 
     def logs(self) -> Iterator[LogEntry]:
         """Yield what is remembered of all logs, by session."""
