@@ -176,8 +176,8 @@ class AgentFold:
             return Placed()
         if (bench := bench_of(row)) in self._work:
             self._work[bench].add(row)
-        work = self._work_for(row)
-        return self._tally.add(row, self._rules.quality(row, work), self._rules.stated(row, work))
+        stated = self._rules.stated(row, self._work_for(row))
+        return self._tally.add(row, None if self._rules.amendments.silences(row) else stated, stated)
 
     def record(self) -> AgentRecord:
         """Return the record after all rows so far."""

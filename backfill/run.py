@@ -7,9 +7,11 @@ makes the next run read them again, and find every row known.
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 from collections.abc import Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 POOL_BYTES = 12 << 20
 """Below this many bytes to read, starting processes costs more than they save."""
+COLLECT_AFTER = 100_000
+"""Objects made until the next look for garbage."""
 _ENTRY = msgspec.msgpack.Decoder(LogEntry)
 UNREADABLE = (
     "log-unreadable",
@@ -141,6 +145,28 @@ def run(
     report: Callable[[Progress], None] = lambda _: None,
 ) -> Summary:
     """Bring a home up to the logs. Raises `HomeError` where it cannot be written."""
+    with _rare_collections():
+        return _run(store, sources, options, environ, report)
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Look for garbage in cycles less often: what a run makes, a great many small objects, holds none."""
+    before = gc.get_threshold()
+    gc.set_threshold(COLLECT_AFTER, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def _run(
+    store: TrustStore,
+    sources: Mapping[str, Source],
+    options: Options,
+    environ: Mapping[str, str],
+    report: Callable[[Progress], None],
+) -> Summary:
     started = time.monotonic()
     found = discover(places_of(sources, options.paths, environ), store.cache, options.exclude)
     work = [planned for log in found.logs if (planned := _planned(log)) is not None]

@@ -27,7 +27,8 @@ _LOG_NAME = re.compile(r"session(?:\.v([1-9][0-9]{0,3}))?\.jsonl(?:\.zstd?)?", r
 _SEQ = re.compile(rb'\{"type":"[^"]*","seq":([0-9]{1,15})\b', re.ASCII)
 _SEGMENT = 8 << 20
 """Bytes of a log read at a time."""
-_HEADER_LIMIT = 1 << 20
+_HEADER_STEPS = (1 << 12, 1 << 20)
+"""Bytes from the start of a log in which its header is looked for: mostly the first suffice."""
 _TAIL = 32
 """Bytes before the cursor that must still be there for a log to be the same one."""
 _LOST_LINE_END = re.compile(rb'\}[ \x00\t\r]*\{"type":"')
@@ -137,24 +138,33 @@ def _log_file(path: str, name: str, skips: Skips) -> LogFile | None:
     return LogFile(source=NAME, path=path, gen=gen, size=found.st_size, mtime_ns=found.st_mtime_ns, inode=found.st_ino)
 
 
+def _first_line(file: BinaryIO) -> tuple[bytes, bool]:
+    """Return the first line of a log, and whether the log is not compressed. Raises `LogUnreadableError`."""
+    line, raw = b"", False
+    for limit in _HEADER_STEPS:
+        try:
+            file.seek(0)
+            data = file.read(limit)
+        except OSError as error:
+            raise LogUnreadableError("log-unreadable", error.strerror or str(error)) from None
+        if not data:
+            raise LogUnreadableError("header-unreadable", "the file is empty")
+        raw = data[:4] != zstd_frames.MAGIC and int.from_bytes(data[:4], "little") not in zstd_frames.SKIPPABLE
+        try:
+            frame = None if raw else zstd_frames.frame_at(data, 0)
+            content = data if raw else b"" if frame is None else zstd_frames.decode(data, frame)
+        except zstd_frames.FrameError as error:
+            raise LogUnreadableError("header-unreadable", f"first frame: {error}") from None
+        line, newline, _ = content.partition(b"\n")
+        if newline or len(data) < limit or frame is not None:
+            break
+    return line, raw
+
+
 def _read_header(log: LogFile, file: BinaryIO) -> _Cursor:
     """Make the cursor for the start of a log from its first bytes."""
-    try:
-        data = file.read(_HEADER_LIMIT)
-    except OSError as error:
-        raise LogUnreadableError("log-unreadable", error.strerror or str(error)) from None
+    line, raw = _first_line(file)
     reason = "header-unreadable"
-    if not data:
-        raise LogUnreadableError(reason, "the file is empty")
-    raw = data[:4] != zstd_frames.MAGIC and int.from_bytes(data[:4], "little") not in zstd_frames.SKIPPABLE
-    if raw:
-        line = data.partition(b"\n")[0]
-    else:
-        try:
-            frame = zstd_frames.frame_at(data, 0)
-            line = b"" if frame is None else zstd_frames.decode(data, frame).partition(b"\n")[0]
-        except zstd_frames.FrameError as error:
-            raise LogUnreadableError(reason, f"first frame: {error}") from None
     line = line.removeprefix(b"\xef\xbb\xbf")
     try:
         header = msgspec.json.decode(line, type=_Header)

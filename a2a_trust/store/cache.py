@@ -94,7 +94,7 @@ _SELECT_LOG = f"SELECT {_FIELDS} FROM log"  # noqa: S608 - names from this file 
 _SELECT_STAMPS = f"SELECT {', '.join(LogStamp._fields)} FROM log"  # noqa: S608 - as above
 _IDS_AT_ONCE = 500
 """Ids in one question: SQLite bounds the values of a statement."""
-_PAGES_KB = 16 << 10
+_PAGES_KB = 8 << 10
 """Pages of the file that are kept in memory: those that the rows of one slice touch."""
 
 

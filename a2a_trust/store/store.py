@@ -39,7 +39,7 @@ LEFTOVERS = (f"{LEDGER}.tmp", f"{BACKUP}.tmp", f"{AUDIT}.tmp", f"{AUDIT}.torn-*.
 """Temporary files that a killed writer may leave."""
 SLICE_ROWS = 4_000
 """Rows appended and made durable at a time."""
-AGENTS_KEPT = 256
+AGENTS_KEPT = 128
 """Agents that stay at hand from one slice to the next."""
 LOCK_SECONDS = 30.0
 
@@ -266,15 +266,16 @@ class TrustStore:
 
     def _new_rows(self, rows: list[Row]) -> list[Row]:
         """Return the rows that are not recorded yet, each id once."""
+        scopes = [row.scope for row in rows]
         ids: dict[str, list[str]] = {}
-        for row in rows:
-            ids.setdefault(row.scope, []).append(row.id)
+        for row, scope in zip(rows, scopes, strict=True):
+            ids.setdefault(scope, []).append(row.id)
         recorded = {scope: self.cache.known_among(scope, found) for scope, found in ids.items()}
         adopted = self.cache.adopted(map(adopted_id, rows))
         new: list[Row] = []
-        for row in rows:
-            known = recorded[row.scope]
-            if row.id not in known and adopted_id(row) not in adopted:
+        for row, scope in zip(rows, scopes, strict=True):
+            known = recorded[scope]
+            if row.id not in known and not (adopted and adopted_id(row) in adopted):
                 known.add(row.id)
                 new.append(row)
         return new
