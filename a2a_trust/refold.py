@@ -164,13 +164,14 @@ class AgentFold:
 
     def add(self, row: Row) -> Placed:
         """Place one row and return what it did."""
-        if self._refold is None and not self._in_order(row):
+        key = row.key
+        if self._refold is None and not self._in_order(row, key):
             self._refold = Refold(self._known, *self._rules)
         if self._refold is not None:
             did = self._refold.insert(row)
             self._new.append(row)
             return did
-        self._last = row.key
+        self._last = key
         self._new.append(row)
         if self._rules.amendments.drops(row):
             return Placed()
@@ -193,11 +194,11 @@ class AgentFold:
         """Forget the rows that are now in the audit log."""
         self._new.clear()
 
-    def _in_order(self, row: Row) -> bool:
+    def _in_order(self, row: Row, key: Key) -> bool:
         if row.supersedes:
             return False
         if self._last is not None:
-            return row.key > self._last
+            return key > self._last
         return row.time > self._tally.record.last_seen
 
     def _work_for(self, row: Row) -> WorkIndex:

@@ -25,7 +25,7 @@ _STEP = 1 << 20
 _TORN_STEP = 1 << 14
 _RUN_OUTPUT_LIMIT = 64 << 20
 """Bytes that frames decoded in one go may hold; beyond, they are decoded one by one."""
-_SEGMENT = 1 << 20
+_SEGMENT = 1 << 18
 """Bytes of a log read at a time."""
 _FRAME_LIMIT = 256 << 20
 """Bytes of a frame on disk; a longer one is taken for damage."""

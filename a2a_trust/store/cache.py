@@ -92,8 +92,8 @@ _SELECT_LOG = f"SELECT {_FIELDS} FROM log"  # noqa: S608 - names from this file 
 
 
 _SELECT_STAMPS = f"SELECT {', '.join(LogStamp._fields)} FROM log"  # noqa: S608 - as above
-_IDS_AT_ONCE = 500
-"""Ids in one question: SQLite bounds the values of a statement."""
+_IDS_AT_ONCE = (8, 64, 512)
+"""Ids in one question: few sizes, so that few statements are prepared, each used again and again."""
 _PAGES_KB = 8 << 10
 """Pages of the file that are kept in memory: those that the rows of one slice touch."""
 
@@ -198,10 +198,15 @@ class Cache:
     def known_among(self, scope: str, ids: Sequence[str]) -> set[str]:
         """Return which of the ids stand in rows of one scope."""
         found: set[str] = set()
-        for start in range(0, len(ids), _IDS_AT_ONCE):
-            part = ids[start : start + _IDS_AT_ONCE]
-            query = f"SELECT id FROM row WHERE session = ? AND id IN ({', '.join('?' * len(part))})"  # noqa: S608 - placeholders only
-            found.update(row_id for (row_id,) in self._db.execute(query, (scope, *part)))
+        place = 0
+        while place < len(ids):
+            left = len(ids) - place
+            size = next((size for size in _IDS_AT_ONCE if size >= left), _IDS_AT_ONCE[-1])
+            part = ids[place : place + size]
+            query = f"SELECT id FROM row WHERE session = ? AND id IN ({', '.join('?' * size)})"  # noqa: S608 - placeholders only
+            padding = [None] * (size - len(part))
+            found.update(row_id for (row_id,) in self._db.execute(query, (scope, *part, *padding)))
+            place += size
         return found
 
     def adopted(self, ids: Iterable[str]) -> set[str]:
