@@ -225,6 +225,7 @@ class _LogReader:
         self._seeking = cursor.cut is None
         self._reading = Reading(logs=[LogPart(header=cursor.header)], cursor=b"", restarted=restarted)
         self._part = self._reading.logs[0]
+        self._where = dsh_facts.Where(cursor.header.session, 0, dated=False)
         file.seek(cursor.offset)
         if cursor.raw:
             self._read_raw(file)
@@ -320,8 +321,7 @@ class _LogReader:
         for index, line in kept:
             cursor.lines = before + index + 1
             try:
-                events = dsh_lines.parse(line) if dsh_lines.can_matter(line) else ()
-                uses = [self._take_event(event, into) for event in events]
+                uses = self._take_line(line, into)
             except json_lines.LineError as error:
                 reading.skips.add(error.reason, f"{self._log.path}: line {cursor.lines}")
                 continue
@@ -334,17 +334,22 @@ class _LogReader:
         cursor.lines = before + len(lines)
         self._seeking = cursor.cut is None
 
+    def _take_line(self, line: bytes, into: list[facts.AnyFact]) -> tuple[str, ...]:
+        """Add the facts of the events on a line, and tell what each was good for. Raises `LineError`."""
+        if not dsh_lines.can_matter(line):
+            return ()
+        events = dsh_lines.parse(line)
+        if len(events) == 1:
+            return (self._take_event(events[0], into),)
+        return tuple([self._take_event(event, into) for event in events])
+
     def _take_event(self, event: dsh_lines.AnyLine, into: list[facts.AnyFact]) -> str:
-        """Add the facts of an event, and tell what its line was good for."""
+        """Add the facts of an event, and tell what it was good for."""
         cursor = self._cursor
-        if isinstance(event, dsh_lines.SessionHeader):
-            cursor.foreign = cursor.lines > 1
-        if cursor.foreign:
-            raise json_lines.LineError("other-session")
-        if isinstance(event, dsh_lines.SessionHeader):
-            return _IRRELEVANT
+        if type(event) is dsh_lines.SessionHeader or cursor.foreign:
+            return self._take_header(event)
         clocked = type(event) in dsh_lines.CLOCKED
-        if clocked and type(event.time) is int and event.time > cursor.clock and _is_time(event.time):
+        if clocked and type(event.time) is int and event.time > cursor.clock and event.time in facts.VALID_MS:
             cursor.clock = event.time
         if self._seeking and isinstance(event, dsh_lines.EndSeed) and event.inherited:
             # Marks of the parent may stand in the seed: in one batch the last mark counts, and what is before it is a
@@ -357,12 +362,24 @@ class _LogReader:
             return _INHERITED
         if cursor.cut is None or event.seq < cursor.cut:
             return _INHERITED
-        header = cursor.header
-        where = dsh_facts.Where(header.session, cursor.clock or header.created, dated=cursor.clock > 0)
+        where = self._where
+        where.time, where.dated = cursor.clock or cursor.header.created, cursor.clock > 0
         found = dsh_facts.facts_of(event, where)
+        if not found:
+            return _IRRELEVANT
         into.extend(found)
-        self._reading.undated += bool(found) and clocked and not where.dated
-        return _USED if found else _IRRELEVANT
+        if clocked and not where.dated:
+            self._reading.undated += 1
+        return _USED
+
+    def _take_header(self, event: dsh_lines.AnyLine) -> str:
+        """Take a header, or what follows a second one: it belongs to another log. Raises `LineError` for both."""
+        cursor = self._cursor
+        if isinstance(event, dsh_lines.SessionHeader):
+            cursor.foreign = cursor.lines > 1
+        if cursor.foreign:
+            raise json_lines.LineError("other-session")
+        return _IRRELEVANT
 
 
 def _stands_at(file: BinaryIO, cursor: _Cursor) -> bool:

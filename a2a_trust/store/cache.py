@@ -198,6 +198,8 @@ class Cache:
     def known_among(self, scope: str, ids: Sequence[str]) -> set[str]:
         """Return which of the ids stand in rows of one scope."""
         found: set[str] = set()
+        if self._db.execute("SELECT 1 FROM row WHERE session = ? LIMIT 1", (scope,)).fetchone() is None:
+            return found
         place = 0
         while place < len(ids):
             left = len(ids) - place
