@@ -346,7 +346,7 @@ class _LogReader:
     def _take_event(self, event: dsh_lines.AnyLine, into: list[facts.AnyFact]) -> str:
         """Add the facts of an event, and tell what it was good for."""
         cursor = self._cursor
-        if type(event) is dsh_lines.SessionHeader or cursor.foreign:
+        if isinstance(event, dsh_lines.SessionHeader) or cursor.foreign:
             return self._take_header(event)
         clocked = type(event) in dsh_lines.CLOCKED
         if clocked and type(event.time) is int and event.time > cursor.clock and event.time in facts.VALID_MS:
