@@ -192,7 +192,7 @@ def _run(
 
 def _count_sessions(summary: Summary, found: Found) -> None:
     for log in found.logs:
-        stamp = found.known.get(log.session)
+        stamp = found.known.of(log.session)
         if stamp is not None:
             source = log.log.source
             for role, count in sessions_by_role(stamp.role).items():
@@ -205,7 +205,7 @@ def _count_sessions(summary: Summary, found: Found) -> None:
 def _noted(entries: Iterable[LogEntry], found: Found) -> Iterator[LogEntry]:
     """Yield entries on their way to the cache, and note what they say."""
     for entry in entries:
-        found.known[entry.session] = LogStamp.of(entry)
+        found.known.note(LogStamp.of(entry))
         yield entry
 
 

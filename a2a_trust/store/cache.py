@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from a2a_trust.store.audit import Placement
 
 CACHE = "cache.sqlite"
-_LAYOUT = 4
+_LAYOUT = 5
 _SCHEMA = """
 CREATE TABLE stamp (rows INTEGER NOT NULL, bytes INTEGER NOT NULL, head TEXT NOT NULL, closed INTEGER NOT NULL);
 CREATE TABLE row (
@@ -35,6 +35,7 @@ CREATE TABLE log (
 ) WITHOUT ROWID;
 CREATE TABLE copy (path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, lines INTEGER NOT NULL)
     WITHOUT ROWID;
+CREATE INDEX log_path ON log (path);
 CREATE INDEX log_waiting ON log (parent) WHERE waiting > 0;
 """
 
@@ -241,7 +242,17 @@ class Cache:
         found = self._db.execute(f"{_SELECT_LOG} WHERE session = ?", (session,)).fetchone()
         return LogEntry(*found) if found else None
 
-    def stamps(self) -> Iterator[LogStamp]:
+    def log_stamp(self, session: str) -> LogStamp | None:
+        """Return what tells whether a session's log has changed."""
+        found = self._db.execute(f"{_SELECT_STAMPS} WHERE session = ?", (session,)).fetchone()
+        return LogStamp(*found) if found else None
+
+    def log_stamp_at(self, path: str) -> LogStamp | None:
+        """Return what tells whether the log at a path has changed."""
+        found = self._db.execute(f"{_SELECT_STAMPS} WHERE path = ?", (path,)).fetchone()
+        return LogStamp(*found) if found else None
+
+    def log_stamps(self) -> Iterator[LogStamp]:
         """Yield what tells whether a log has changed, of all logs."""
         return map(LogStamp._make, self._db.execute(_SELECT_STAMPS))
 
