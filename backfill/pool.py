@@ -92,7 +92,7 @@ def _alone(job: Job) -> Extract | None:
     with concurrent.futures.ProcessPoolExecutor(1) as pool:
         try:
             return _EXTRACT.decode(pool.submit(serve, msgspec.msgpack.encode(job)).result())
-        except BrokenProcessPool:
+        except (BrokenProcessPool, OSError):
             return None
 
 

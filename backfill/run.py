@@ -26,10 +26,12 @@ from msgspec import Struct, field
 from a2a_trust.attribution import RULES_VERSION
 from a2a_trust.sources.base import LogFile, Skips
 from a2a_trust.store.cache import LogEntry, LogStamp
+from a2a_trust.store.store import SLICE_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from a2a_trust.model import Row
     from a2a_trust.sources.base import Source
     from a2a_trust.store import TrustStore
     from a2a_trust.store.cache import Cache
@@ -67,6 +69,24 @@ class Progress(Struct):
     bytes: int = 0
     bytes_total: int = 0
     findings: int = 0
+    rows: int = 0
+    """Rows that are recorded, or were: once all logs are read."""
+
+
+class _Counted:
+    """Rows that tell how many of them were taken."""
+
+    def __init__(self, rows: Iterable[Row], tell: Callable[[int], None]) -> None:
+        self._rows = rows
+        self._tell = tell
+
+    def __iter__(self) -> Iterator[Row]:
+        number = 0
+        for number, row in enumerate(self._rows, start=1):
+            if number % SLICE_ROWS == 0:
+                self._tell(number)
+            yield row
+        self._tell(number)
 
 
 class Summary(Struct, kw_only=True, rename="camel"):
@@ -174,13 +194,8 @@ def _run(
     summary = Summary(places=found.places, files=found.files, unchanged=len(found.logs) - len(work))
     skips = Skips()
     skips.merge(found.skips)
-    with Readings(store.home) as readings, SortedRows(store.home) as rows, Spool(store.home) as entries:
-        _read(store, work, options.jobs, (readings, summary, skips, report))
-        attribute(store.cache, readings, rows, lambda entry: entries.append(msgspec.msgpack.encode(entry)))
-        commit = store.commit_ordered(rows)
-        # Only now: a run that ends before reads the same logs again, and finds what it has recorded of them.
-        store.cache.save_logs(_noted(map(_ENTRY.decode, entries), found))
-    summary.evidence, summary.evidence_not_folded, summary.observations, summary.known = commit
+    if work:
+        _read_and_record(store, work, options.jobs, (found, summary, skips, report))
     summary.agents = len(store.ledger.agents)
     summary.recovered = store.recovery.why if store.recovery else None
     summary.skipped = dict(sorted(skips.counts.items()))
@@ -188,6 +203,32 @@ def _run(
     _count_sessions(summary, found)
     summary.seconds = round(time.monotonic() - started, 3)
     return summary
+
+
+def _read_and_record(
+    store: TrustStore,
+    work: Sequence[_Planned],
+    jobs: int,
+    into: tuple[Found, Summary, Skips, Callable[[Progress], None]],
+) -> None:
+    found, summary, skips, report = into
+    progress = Progress(logs_total=len(work), bytes_total=sum(planned.bytes for planned in work))
+
+    def tell(rows: int) -> None:
+        progress.rows = rows
+        report(progress)
+
+    with Readings(store.home) as readings, SortedRows(store.home) as rows, Spool(store.home) as entries:
+        for planned, done in _read(store, work, jobs, progress, report):
+            if not done.failed:
+                readings.add(planned.log, done)
+            summary.add(done)
+            skips.merge(done.skips)
+        attribute(store.cache, readings, rows, lambda entry: entries.append(msgspec.msgpack.encode(entry)))
+        commit = store.commit_ordered(_Counted(rows, tell))
+        # Only now: a run that ends before reads the same logs again, and finds what it has recorded of them.
+        store.cache.save_logs(_noted(map(_ENTRY.decode, entries), found))
+    summary.evidence, summary.evidence_not_folded, summary.observations, summary.known = commit
 
 
 def _count_sessions(summary: Summary, found: Found) -> None:
@@ -244,23 +285,15 @@ def _job(cache: Cache, planned: _Planned) -> Job:
 
 
 def _read(
-    store: TrustStore,
-    work: Sequence[_Planned],
-    jobs: int,
-    into: tuple[Readings, Summary, Skips, Callable[[Progress], None]],
-) -> None:
-    """Read logs, the largest first, and keep what they gave."""
-    readings, summary, skips, report = into
-    progress = Progress(logs_total=len(work), bytes_total=sum(planned.bytes for planned in work))
+    store: TrustStore, work: Sequence[_Planned], jobs: int, progress: Progress, report: Callable[[Progress], None]
+) -> Iterator[tuple[_Planned, Extract]]:
+    """Read logs, the largest first, and yield what each gave."""
     report(progress)
     processes = min(jobs or os.cpu_count() or 1, len(work)) if progress.bytes_total >= POOL_BYTES else 1
     planned_by_session = {planned.session: planned for planned in work}
     for done in extract_all((_job(store.cache, planned) for planned in work), processes):
         planned = planned_by_session[done.session]
-        if not done.failed:
-            readings.add(planned.log, done)
-        summary.add(done)
-        skips.merge(done.skips)
+        yield planned, done
         progress.logs += 1
         progress.bytes += planned.bytes
         progress.findings += done.findings
