@@ -14,7 +14,7 @@ PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3; do \
 	"$$python" $(USABLE) >/dev/null 2>&1 && echo "$$python" && break; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-slow test-browser demo picture lint format types build clean
+.PHONY: help test test-slow test-browser bench demo picture lint format types build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -28,6 +28,9 @@ test-slow: $(STAMP) ## the slow tests, and every property with thousands of exam
 
 test-browser: $(STAMP) ## the tests of the report in a browser; needs chromium (Debian: apt-get install chromium)
 	$(BIN)/python -m pytest -m browser
+
+bench: $(STAMP) ## the tables of docs/performance.md; takes a quarter of an hour and 2 GB of disk
+	$(BIN)/python benchmarks/table.py
 
 demo: $(STAMP) ## read your own session logs, else those in fixtures/, and show the ledger
 	@echo "Keeping the ledger in $(DEMO_HOME)."; \

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from a2a_trust.model import AgentRecord, Dimension
 
 _NO_WORK = WorkIndex(STANDARD)
+BENCHES_KEPT = 64
+"""Sessions of an agent whose work is remembered; that of another is read again when it completes a task."""
 
 
 class Track:
@@ -184,20 +186,21 @@ class AgentFold:
 
     def add(self, row: Row) -> Placed:
         """Place one row and return what it did."""
-        if self._refold is None and not self._in_order(row):
+        key = row.key
+        if self._refold is None and not self._in_order(row, key):
             self._refold = Refold(self._known, *self._rules)
         if self._refold is not None:
             did = self._refold.insert(row)
             self._new.append(row)
             return did
-        self._last = row.key
+        self._last = key
         self._new.append(row)
         if self._rules.amendments.drops(row):
             return Placed()
         if (bench := bench_of(row)) in self._work:
             self._work[bench].add(row)
-        work = self._work_for(row)
-        return self._tally.add(row, self._rules.quality(row, work), self._rules.stated(row, work))
+        stated = self._rules.stated(row, self._work_for(row))
+        return self._tally.add(row, None if self._rules.amendments.silences(row) else stated, stated)
 
     def record(self) -> AgentRecord:
         """Return the record after all rows so far."""
@@ -213,11 +216,11 @@ class AgentFold:
         """Forget the rows that are now in the audit log."""
         self._new.clear()
 
-    def _in_order(self, row: Row) -> bool:
+    def _in_order(self, row: Row, key: Key) -> bool:
         if row.supersedes:
             return False
         if self._last is not None:
-            return row.key > self._last
+            return key > self._last
         return row.time > self._tally.record.last_seen
 
     def _work_for(self, row: Row) -> WorkIndex:
@@ -228,6 +231,8 @@ class AgentFold:
         if row.kind != TASK_COMPLETED or owner is None or not self._rules.policy.completion_needs_work:
             return _NO_WORK
         if owner not in self._work:
+            if len(self._work) == BENCHES_KEPT:
+                del self._work[next(iter(self._work))]
             known = [*self._stored(None if owner == ANY_SESSION else owner), *self._new]
             index = self._work[owner] = WorkIndex(self._rules.policy)
             superseded = {other.supersedes for other in known if other.supersedes}

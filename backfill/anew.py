@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-from a2a_trust.backfill.attribute import attribute
+from a2a_trust.backfill.attribute import Readings, attribute
 from a2a_trust.backfill.extract import Job, decode_states, extract
+from a2a_trust.backfill.spool import SortedRows
 from msgspec import Struct
 
 from a2a_trust.amendments import WITHDRAWN
@@ -84,13 +85,22 @@ def _unknown(store: TrustStore, rows: list[Row]) -> bool:
 
 def read_anew(store: TrustStore, entries: Iterable[LogEntry]) -> tuple[dict[str, Row], set[str]]:
     """Read logs from their start and return their rows by id, and the sessions of which nothing waits."""
-    jobs = [Job(_log_of(entry), entry.session, fixtures=entry.rules == RULES_VERSION) for entry in entries]
-    extracts = [done for done in map(extract, jobs) if not done.failed]
-    rows, saved = attribute(store.cache, extracts)
-    settled = {session for entry in saved if not entry.waiting for session in _sessions_in(entry)}
     first: dict[str, Row] = {}
-    for row in sorted(rows, key=lambda row: row.key):
-        first.setdefault(row.id, row)
+    settled: set[str] = set()
+
+    def remember(entry: LogEntry) -> None:
+        if not entry.waiting:
+            settled.update(_sessions_in(entry))
+
+    with Readings(store.home) as readings, SortedRows(store.home) as rows:
+        for entry in entries:
+            job = Job(_log_of(entry), entry.session, fixtures=entry.rules == RULES_VERSION)
+            done = extract(job)
+            if not done.failed:
+                readings.add(job.log, done)
+        attribute(store.cache, readings, rows, remember)
+        for row in rows:
+            first.setdefault(row.id, row)
     return first, settled
 
 

@@ -2,16 +2,20 @@
 
 A file is mostly one session's log; some harnesses write several logs into one file, and say in one log who the agent
 of another is. What cannot be attributed yet waits in the file's entry until the log that it waits for was read.
+
+What was read stands on disk, and one file after the other is attributed, those of a team together; of all others only
+their places are in memory.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import msgspec
-from a2a_trust.backfill.extract import Extract, decode_states
+from a2a_trust.backfill.extract import Content, Extract, decode_states, encode_states
+from a2a_trust.backfill.spool import Spool
 
 from a2a_trust.attribution import RULES_VERSION, Attribution
 from a2a_trust.facts import LogHeader
@@ -19,10 +23,80 @@ from a2a_trust.log_state import Finding, LogState
 from a2a_trust.store.cache import LogEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from types import TracebackType
 
-    from a2a_trust.model import Row
+    from a2a_trust.backfill.spool import SortedRows
+
+    from a2a_trust.sources.base import LogFile
     from a2a_trust.store.cache import Cache
+
+STATES_KEPT = 32
+"""States of logs that are in memory while others are attributed: those of the team that is at work."""
+_CONTENT = msgspec.msgpack.Decoder(Content)
+
+
+class _File(NamedTuple):
+    """A file that was read."""
+
+    log: LogFile
+    place: int
+    parent: str
+    lines: int
+    introduces: bool
+    partial: bool
+
+
+class Readings:
+    """What reading the logs gave, until it is said who did it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._spool = Spool(folder)
+        self._files: dict[str, _File] = {}
+        self._holders: dict[str, tuple[str, int]] = {}
+        """Logs that share a file with others: the file's session, and the log's number in it."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._spool.close()
+
+    def add(self, log: LogFile, done: Extract) -> None:
+        """Keep what one file gave."""
+        place = self._spool.append(msgspec.msgpack.encode(done.content))
+        self._files[done.session] = _File(log, place, done.parent, done.total_lines, done.introduces, done.partial)
+        if done.logs == [done.session]:
+            return
+        for number, session in enumerate(done.logs):
+            # Whichever is read first: of a log that stands in several files the last file's is asked.
+            self._holders[session] = max((done.session, number), self._holders.get(session, ("", 0)))
+
+    def __contains__(self, session: str) -> bool:
+        return session in self._files
+
+    def introducing(self) -> Iterator[Content]:
+        """Yield what was read of files in which a log introduces other agents."""
+        for session in sorted(self._files):
+            if self._files[session].introduces:
+                yield self._content(session)
+
+    def by_team(self) -> Iterator[tuple[str, _File, Content]]:
+        """Yield the files that were read, those of a team one after the other."""
+        for session in sorted(self._files, key=lambda session: (self._files[session].parent or session, session)):
+            yield session, self._files[session], self._content(session)
+
+    def state(self, session: str) -> LogState | None:
+        """Return the state of a log that was read."""
+        holder, number = self._holders.get(session, (session, 0))
+        states = self._content(holder).states() if holder in self._files else []
+        return states[number] if number < len(states) else None
+
+    def _content(self, session: str) -> Content:
+        return _CONTENT.decode(self._spool.read(self._files[session].place))
 
 
 PARTIAL = -RULES_VERSION
@@ -30,63 +104,73 @@ PARTIAL = -RULES_VERSION
 
 
 class _Logs(dict[str, LogState]):
-    """The states of logs by session: those just read, and on demand those remembered."""
+    """The states of logs by session: those just read, else those remembered. Holds only the last ones asked for."""
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: Cache, readings: Readings) -> None:
         super().__init__()
         self._cache = cache
+        self._readings = readings
+        self.introduced: dict[str, LogEntry] = {}
+        """Agents that a log has introduced and that no log of their own says more of."""
+
+    def remembers(self, session: str) -> bool:
+        """Tell whether there is an entry under a session, or will be one."""
+        return session in self._readings or session in self.introduced or self._cache.log(session) is not None
 
     def get(self, session: str, default: LogState | None = None) -> LogState | None:  # type: ignore[override]
-        if session not in self:
-            entry = self._cache.log(session)
+        if session in self:
+            return self[session]
+        state = self._readings.state(session)
+        if state is None:
+            entry = self.introduced.get(session) or self._cache.log(session)
             if entry is None:
                 return default
-            self[session] = decode_states(entry.live or entry.state)[0]
-        return self[session]
+            state = decode_states(entry.live or entry.state)[0]
+        while len(self) >= STATES_KEPT:
+            del self[next(iter(self))]
+        self[session] = state
+        return state
 
 
-def attribute(cache: Cache, extracts: Sequence[Extract]) -> tuple[list[Row], list[LogEntry]]:
-    """Return the rows that can be made now, and what to remember of each file that was read or waited."""
-    logs = _Logs(cache)
-    entries: dict[str, LogEntry] = {}
-    for done in extracts:
-        for state in decode_states(done.live or done.state):
-            logs[state.header.session] = state
-            for entry in _introduced(logs, state):
-                entries[entry.session] = entry
+def attribute(cache: Cache, readings: Readings, rows: SortedRows, remember: Callable[[LogEntry], object]) -> None:
+    """Add the rows that can be made now, and tell what to remember of each file that was read or waited."""
+    logs = _Logs(cache, readings)
     attribution = Attribution(logs)
-    rows: list[Row] = []
-    for done in extracts:
-        entries[done.job.session] = _entry(cache, done, attribution, rows)
-    pending = [*(done.job.session for done in extracts), *entries]
-    seen = set(entries)
+    for content in readings.introducing():
+        for state in content.states():
+            _introduce(logs, state)
+    pending = [*logs.introduced]
+    for entry in logs.introduced.values():
+        remember(entry)
+    for session, file, content in readings.by_team():
+        pending.append(session)
+        remember(_entry(cache.log(session), (session, file, content), attribution, rows))
+    seen = set(pending)
     while pending:
         for entry in cache.waiting_below(pending.pop()):
             if entry.session in seen:
                 continue
             seen.add(entry.session)
+            pending.append(entry.session)
             states = decode_states(entry.state)
             for state in states:
                 state.parked = attribution.rows(state, state.parked)[1]
             live = decode_states(entry.live or entry.state)
             for state in live:
                 made, state.parked = attribution.rows(state, state.parked)
-                rows += made
-            entries[entry.session] = _remembered(entry, attribution, states, live)
-            pending.append(entry.session)
-    return rows, list(entries.values())
+                rows.add(made)
+            remember(_remembered(entry, attribution, states, live))
 
 
-def _introduced(logs: _Logs, state: LogState) -> Iterator[LogEntry]:
-    """Yield an entry for each agent that a log without sequence numbers introduces for the first time."""
+def _introduce(logs: _Logs, state: LogState) -> None:
+    """Note each agent that a log without sequence numbers introduces for the first time."""
     if not state.header.by_event:
         return
     for name, profile in state.roster.items():
-        if logs.get(name) is not None:
+        if logs.remembers(name):
             continue
         header = LogHeader(source=state.header.source, session=name, gen=0, created=0)
-        logs[name] = LogState(header=header, roster={name: profile})
-        yield LogEntry(
+        logs.introduced[name] = LogEntry(
             session=name,
             source=header.source,
             parents="[]",
@@ -100,30 +184,33 @@ def _introduced(logs: _Logs, state: LogState) -> Iterator[LogEntry]:
             role="",
             waiting=0,
             cursor=b"",
-            state=msgspec.msgpack.encode([logs[name]]),
+            state=encode_states([LogState(header=header, roster={name: profile})]),
             live=b"",
         )
 
 
-def _entry(cache: Cache, done: Extract, attribution: Attribution, rows: list[Row]) -> LogEntry:
+def _entry(
+    known: LogEntry | None, read: tuple[str, _File, Content], attribution: Attribution, rows: SortedRows
+) -> LogEntry:
     """Add the rows that a file gives now, and return what to remember of it."""
-    known = cache.log(done.job.session)
+    session, file, content = read
     earlier = {state.header.session: state.parked for state in decode_states(known.state)} if known else {}
-    states = decode_states(done.state)
-    live = decode_states(done.live or done.state)
+    states = decode_states(content.state)
+    live = content.states()
+    findings, torn_findings = content.decoded_findings()
     for number, state in enumerate(live):
-        new = done.findings[number] if number < len(done.findings) else []
-        torn = done.torn_findings[number] if done.torn_findings else []
+        new = findings[number] if number < len(findings) else []
+        torn = torn_findings[number] if torn_findings else []
         before = earlier.get(state.header.session, [])
         made, waiting = attribution.rows(state, _without_repeats([*before, *state.parked, *new]))
         torn_made, torn_waiting = attribution.rows(state, torn)
-        rows += made + torn_made
+        rows.add(made + torn_made)
         state.parked = [*waiting, *torn_waiting]
         if number < len(states):
             states[number].parked = waiting
-    log = done.job.log
+    log = file.log
     entry = LogEntry(
-        session=done.job.session,
+        session=session,
         source=log.source,
         parents="[]",
         path=log.path,
@@ -131,13 +218,13 @@ def _entry(cache: Cache, done: Extract, attribution: Attribution, rows: list[Row
         size=log.size,
         mtime_ns=log.mtime_ns,
         inode=log.inode,
-        rules=PARTIAL if done.partial else RULES_VERSION,
-        lines=done.total_lines,
+        rules=PARTIAL if file.partial else RULES_VERSION,
+        lines=file.lines,
         role="",
         waiting=0,
-        cursor=done.cursor,
+        cursor=content.cursor,
         state=b"",
-        live=done.live,
+        live=content.live,
     )
     return _remembered(entry, attribution, states, live)
 
@@ -162,8 +249,8 @@ def _remembered(entry: LogEntry, attribution: Attribution, states: list[LogState
         parents=json.dumps(sorted(parents - {""})),
         role=" ".join(_role(attribution, state) for state in live),
         waiting=len(parked),
-        state=msgspec.msgpack.encode(states),
-        live=msgspec.msgpack.encode(live) if entry.live else b"",
+        state=encode_states(states),
+        live=encode_states(live) if entry.live else b"",
     )
 
 
@@ -177,6 +264,6 @@ def _role(attribution: Attribution, log: LogState) -> str:
     return "waiting" if log.parked else "empty"
 
 
-def sessions_by_role(entry: LogEntry) -> Counter[str]:
+def sessions_by_role(role: str) -> Counter[str]:
     """Count the sessions in a file by the role of their agent; `waiting` or `empty` where there is none yet."""
-    return Counter(entry.role.split())
+    return Counter(role.split())

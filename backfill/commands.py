@@ -192,6 +192,8 @@ def _dry_home(home: Path, *, dry_run: bool) -> Iterator[Path]:
 
 
 def _state(now: Progress) -> str:
+    if now.rows:
+        return f"{now.logs} logs, {now.rows} rows recorded"
     return f"{now.logs}/{now.logs_total} logs, {size(now.bytes)} of {size(now.bytes_total)}, {now.findings} findings"
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from a2a_trust.sources.base import LogFile, LogUnreadableError, Skips, Source
-from a2a_trust.store.cache import LogEntry
+from a2a_trust.store.cache import LogStamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,19 +21,60 @@ if TYPE_CHECKING:
     from a2a_trust.store.cache import Cache
 
 
+FEW_LOGS = 100
+"""From so many questions on, all that is remembered of logs is read at once."""
+
+
 class FoundLog(Struct, frozen=True):
     """The log of a session, and what is remembered of that session."""
 
     session: str
     log: LogFile
-    known: LogEntry | None
+    known: LogStamp | None
     stale: bool = False
     """A copy that is worse than the one that was read before, wherever that is now: there is nothing to read."""
+
+
+class Stamps:
+    """What is remembered of logs: asked for one by one while few are wanted, and all at once where many are."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._asked = 0
+        self._by_session: dict[str, LogStamp | None] = {}
+        self._by_path: dict[str, LogStamp] = {}
+
+    def of(self, session: str) -> LogStamp | None:
+        """Return what is remembered of a session's log."""
+        if session not in self._by_session and not self._has_all():
+            self._by_session[session] = self._cache.log_stamp(session)
+        return self._by_session.get(session)
+
+    def at(self, path: str) -> LogStamp | None:
+        """Return what is remembered of the log at a path."""
+        if self._has_all():
+            return self._by_path.get(path)
+        stamp = self._cache.log_stamp_at(path)
+        if stamp is not None:
+            self._by_session[stamp.session] = stamp
+        return stamp
+
+    def note(self, stamp: LogStamp) -> None:
+        """Note what is remembered from now on."""
+        self._by_session[stamp.session] = stamp
+
+    def _has_all(self) -> bool:
+        self._asked += 1
+        if self._asked == FEW_LOGS:
+            self._by_session.update((stamp.session, stamp) for stamp in self._cache.log_stamps())
+            self._by_path = {stamp.path: stamp for stamp in self._by_session.values() if stamp is not None}
+        return self._asked >= FEW_LOGS
 
 
 class Found(Struct):
     """What discovery found."""
 
+    known: Stamps
     places: list[str] = field(default_factory=list)
     """Folders and files that were looked at, existing or not."""
     files: int = 0
@@ -52,7 +93,7 @@ def places_of(
 
 def discover(places: Sequence[tuple[Source, Path]], cache: Cache, exclude: Sequence[str] = ()) -> Found:
     """Find the log of each session below the given places."""
-    found = Found()
+    found = Found(Stamps(cache))
     copies: dict[str, list[tuple[Source, FoundLog]]] = {}
     seen: set[str] = set()
     for source, place in places:
@@ -66,7 +107,7 @@ def discover(places: Sequence[tuple[Source, Path]], cache: Cache, exclude: Seque
             seen.update(log.path for log in candidates)
             if len(kept) < len(candidates):
                 found.skips.add("excluded", count=len(candidates) - len(kept))
-            chosen = _readable(source, kept, cache, found.skips)
+            chosen = _readable(source, kept, found)
             if chosen is not None:
                 copies.setdefault(chosen.session, []).append((source, chosen))
     for session in sorted(copies):
@@ -82,18 +123,18 @@ def _excluded(path: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatch(path, shape.format(pattern)) for pattern in patterns for shape in shapes)
 
 
-def _readable(source: Source, candidates: Sequence[LogFile], cache: Cache, skips: Skips) -> FoundLog | None:
+def _readable(source: Source, candidates: Sequence[LogFile], found: Found) -> FoundLog | None:
     """Return the best candidate whose header can be read; count the others that stand before it."""
     for log in candidates:
-        known = cache.log_at(log.path)
+        known = found.known.at(log.path)
         if known is not None and (known.size, known.mtime_ns) == (log.size, log.mtime_ns):
             return FoundLog(known.session, log, known)
         try:
             header = source.header(log)
         except LogUnreadableError as error:
-            skips.add(error.reason, f"{log.path}: {error}")
+            found.skips.add(error.reason, f"{log.path}: {error}")
             continue
-        return FoundLog(header.session, log, cache.log(header.session))
+        return FoundLog(header.session, log, found.known.of(header.session))
     return None
 
 

@@ -19,7 +19,11 @@ from a2a_trust.sources.base import LogFile, LogPart, LogUnreadableError, Skips, 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+Findings = tuple[list[list[Finding]], list[list[Finding]]]
+"""Findings by log, in the order of the states: those up to the cursor, and those of a torn frame behind it."""
+
 _STATES = msgspec.msgpack.Decoder(list[LogState])
+_FINDINGS = msgspec.msgpack.Decoder(Findings)
 
 
 class Job(Struct, frozen=True, array_like=True):
@@ -35,18 +39,37 @@ class Job(Struct, frozen=True, array_like=True):
     """Before the cursor, something that test doubles did was left out."""
 
 
-class Extract(Struct, array_like=True):
-    """What reading a log gave."""
+class Content(Struct, array_like=True):
+    """What is to be kept of a log that was read, encoded: it travels, and it waits on disk."""
 
-    job: Job
     cursor: bytes = b""
     state: bytes = b""
     """States of the file's logs up to the cursor, parked findings of earlier readings included."""
     live: bytes = b""
     """States up to the end of the file, where that is further: behind a torn frame's whole lines."""
-    findings: list[list[Finding]] = field(default_factory=list)
-    """By log, in the order of the states."""
-    torn_findings: list[list[Finding]] = field(default_factory=list)
+    findings: bytes = b""
+
+    def states(self) -> list[LogState]:
+        """Return the states of the file's logs up to its end."""
+        return decode_states(self.live or self.state)
+
+    def decoded_findings(self) -> Findings:
+        """Return the findings of the file's logs."""
+        return _FINDINGS.decode(self.findings)
+
+
+class Extract(Struct, array_like=True):
+    """What reading a log gave: its content, and counts."""
+
+    session: str
+    content: Content = field(default_factory=Content)
+    logs: list[str] = field(default_factory=list)
+    """Sessions of which the file holds logs, in the order of the states."""
+    parent: str = ""
+    """Session whose log says who the agent of the first of them is."""
+    introduces: bool = False
+    """Whether one of the logs says who other agents are."""
+    findings: int = 0
     lines: int = 0
     total_lines: int = 0
     """Whole lines in the log: those read now, and those before the cursor."""
@@ -70,26 +93,32 @@ def _source(name: str) -> Source:
 
 def extract(job: Job) -> Extract:
     """Read a log. Never raises for what a log holds: a log that cannot be read is counted."""
-    found = Extract(job)
+    done = Extract(job.session)
     try:
-        _read(job, found)
+        _read(job, done)
     except LogUnreadableError as error:
-        found.failed = True
-        found.skips.add(error.reason, f"{job.log.path}: {error}")
+        done = Extract(job.session, failed=True)
+        done.skips.add(error.reason, f"{job.log.path}: {error}")
     except Exception as error:  # noqa: BLE001 - whatever a stranger's log does to a reader, the others are read
-        found.failed = True
-        found.skips.add("reader-failed", f"{job.log.path}: {type(error).__name__}: {error}")
-    return found
+        return failed(job, f"{type(error).__name__}: {error}")
+    return done
 
 
-def _read(job: Job, found: Extract) -> None:
+def failed(job: Job, why: str) -> Extract:
+    """Return what a log gave whose reader failed."""
+    done = Extract(job.session, failed=True)
+    done.skips.add("reader-failed", f"{job.log.path}: {why}")
+    return done
+
+
+def _read(job: Job, done: Extract) -> None:
     source = _source(job.log.source)
     reading = source.read(job.log, job.cursor)
-    known = [] if job.state is None or reading.restarted else _STATES.decode(job.state)
+    known = [] if job.state is None or reading.restarted else decode_states(job.state)
     states = {state.header.session: state for state in known}
     folds: dict[str, LogFold | EventFold] = {}
-    found.partial = job.partial
-    parts = _scored(job, reading.logs, found)
+    done.partial = job.partial
+    parts = _scored(job, reading.logs, done)
     for part in parts:
         session = part.header.session
         state = states.setdefault(session, LogState(header=part.header))
@@ -98,37 +127,42 @@ def _read(job: Job, found: Extract) -> None:
         fold = folds[session] = (EventFold if part.header.by_event else LogFold)(state, source.classify)
         for fact in part.facts:
             fold.feed(fact)
-    found.findings = _taken(states, folds)
-    found.cursor = reading.cursor
-    found.state = msgspec.msgpack.encode(list(states.values()))
+    findings = _taken(states, folds)
+    content = done.content = Content(reading.cursor, encode_states(states.values()))
+    torn: list[list[Finding]] = []
     if any(part.torn_facts for part in parts):
         for part in parts:
             for fact in part.torn_facts:
                 folds[part.header.session].feed(fact)
-        found.torn_findings = _taken(states, folds)
-        found.live = msgspec.msgpack.encode(list(states.values()))
-    found.lines, found.used, found.irrelevant = reading.lines, reading.used, reading.irrelevant
-    found.inherited, found.undated, found.bytes_read = reading.inherited, reading.undated, reading.bytes_read
-    found.total_lines = reading.total_lines
-    found.skips.merge(reading.skips)
+        torn = _taken(states, folds)
+        content.live = encode_states(states.values())
+    content.findings = msgspec.msgpack.encode((findings, torn))
+    done.introduces = any(state.header.by_event and state.roster for state in states.values())
+    done.findings = sum(map(len, findings))
+    done.logs = list(states)
+    done.parent = next((state.header.parent for state in states.values()), "")
+    done.lines, done.used, done.irrelevant = reading.lines, reading.used, reading.irrelevant
+    done.inherited, done.undated, done.bytes_read = reading.inherited, reading.undated, reading.bytes_read
+    done.total_lines = reading.total_lines
+    done.skips.merge(reading.skips)
     for fold in folds.values():
         for reason, count in fold.skipped.items():
-            found.unused[reason] = found.unused.get(reason, 0) + count
+            done.unused[reason] = done.unused.get(reason, 0) + count
 
 
-def _scored(job: Job, logs: list[LogPart], found: Extract) -> list[LogPart]:
+def _scored(job: Job, logs: list[LogPart], done: Extract) -> list[LogPart]:
     """Return the logs that count, and count those of test doubles where they do not."""
     if job.fixtures:
         return logs
     for part in logs:
         if part.header.fixture:
-            found.partial = True
-            found.skips.add("fixture", f"{job.log.path}: {part.header.session}")
+            done.partial = True
+            done.skips.add("fixture", f"{job.log.path}: {part.header.session}")
     return [part for part in logs if not part.header.fixture]
 
 
 def _taken(states: Iterable[str], folds: Mapping[str, LogFold | EventFold]) -> list[list[Finding]]:
-    """Return what was found since the last time, in the order of the states."""
+    """Return what was found so far in each log, and begin anew."""
     taken: list[list[Finding]] = []
     for session in states:
         fold = folds.get(session)
@@ -138,11 +172,11 @@ def _taken(states: Iterable[str], folds: Mapping[str, LogFold | EventFold]) -> l
     return taken
 
 
+def encode_states(states: Iterable[LogState]) -> bytes:
+    """Return the states of a file's logs as bytes."""
+    return msgspec.msgpack.encode(list(states))
+
+
 def decode_states(data: bytes) -> list[LogState]:
     """Return the states of a file's logs from their bytes."""
     return _STATES.decode(data)
-
-
-def extract_encoded(data: bytes) -> bytes:
-    """Do what `extract` does, for another process."""
-    return msgspec.msgpack.encode(extract(msgspec.msgpack.decode(data, type=Job)))

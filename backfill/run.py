@@ -7,31 +7,40 @@ makes the next run read them again, and find every row known.
 
 from __future__ import annotations
 
-import concurrent.futures
+import gc
 import os
 import time
 from collections.abc import Sequence
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-from a2a_trust.backfill.attribute import PARTIAL, attribute, sessions_by_role
+from a2a_trust.backfill.attribute import PARTIAL, Readings, attribute, sessions_by_role
 from a2a_trust.backfill.discover import Found, FoundLog, discover, places_of
-from a2a_trust.backfill.extract import Extract, Job, extract, extract_encoded
+from a2a_trust.backfill.extract import Extract, Job
+from a2a_trust.backfill.pool import extract_all
+from a2a_trust.backfill.spool import SortedRows, Spool
 from msgspec import Struct, field
 
 from a2a_trust.attribution import RULES_VERSION
 from a2a_trust.sources.base import Skips
+from a2a_trust.store.cache import LogEntry, LogStamp
+from a2a_trust.store.store import SLICE_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from a2a_trust.model import Row
     from a2a_trust.sources.base import Source
     from a2a_trust.store import TrustStore
+    from a2a_trust.store.cache import Cache
 
 POOL_BYTES = 12 << 20
 """Below this many bytes to read, starting processes costs more than they save."""
+COLLECT_AFTER = 100_000
+"""Objects made until the next look for garbage."""
+_ENTRY = msgspec.msgpack.Decoder(LogEntry)
 UNREADABLE = (
     "log-unreadable",
     "header-unreadable",
@@ -62,6 +71,24 @@ class Progress(Struct):
     bytes: int = 0
     bytes_total: int = 0
     findings: int = 0
+    rows: int = 0
+    """Rows that are recorded, or were: once all logs are read."""
+
+
+class _Counted:
+    """Rows that tell how many of them were taken."""
+
+    def __init__(self, rows: Iterable[Row], tell: Callable[[int], None]) -> None:
+        self._rows = rows
+        self._tell = tell
+
+    def __iter__(self) -> Iterator[Row]:
+        number = 0
+        for number, row in enumerate(self._rows, start=1):
+            if number % SLICE_ROWS == 0:
+                self._tell(number)
+            yield row
+        self._tell(number)
 
 
 class Summary(Struct, kw_only=True, rename="camel"):
@@ -102,6 +129,17 @@ class Summary(Struct, kw_only=True, rename="camel"):
     """What had to be set aside of the audit log before the run."""
     seconds: float = 0.0
 
+    def add(self, done: Extract) -> None:
+        """Count what reading a log gave."""
+        self.bytes_read += done.bytes_read
+        self.lines += done.lines
+        self.lines_used += done.used
+        self.lines_irrelevant += done.irrelevant
+        self.lines_inherited += done.inherited
+        self.lines_undated += done.undated
+        for reason, count in done.unused.items():
+            self.unused[reason] = self.unused.get(reason, 0) + count
+
     @property
     def unreadable(self) -> int:
         """Logs and folders that could not be read at all."""
@@ -130,74 +168,106 @@ def run(
     report: Callable[[Progress], None] = lambda _: None,
 ) -> Summary:
     """Bring a home up to the logs. Raises `HomeError` where it cannot be written."""
+    with _rare_collections():
+        return _run(store, sources, options, environ, report)
+
+
+@contextmanager
+def _rare_collections() -> Iterator[None]:
+    """Look for garbage in cycles less often: what a run makes, a great many small objects, holds none."""
+    before = gc.get_threshold()
+    gc.set_threshold(COLLECT_AFTER, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+def _run(
+    store: TrustStore,
+    sources: Mapping[str, Source],
+    options: Options,
+    environ: Mapping[str, str],
+    report: Callable[[Progress], None],
+) -> Summary:
     started = time.monotonic()
-    places = places_of(sources, options.paths, environ)
-    found = discover(places, store.cache, options.exclude)
-    jobs = [job for log in found.logs if (job := _job_for(log, fixtures=options.fixtures)) is not None]
-    jobs.sort(key=lambda job: (-job.log.size, job.log.path))
-    progress = Progress(logs_total=len(jobs), bytes_total=sum(_bytes_of(job) for job in jobs))
-    report(progress)
-    extracts: list[Extract] = []
-    for done in _extract_all(jobs, options.jobs):
-        extracts.append(done)
-        progress.logs += 1
-        progress.bytes += _bytes_of(done.job)
-        progress.findings += len(done.findings)
-        report(progress)
-    return _finish(store, found, extracts, started)
-
-
-def _finish(store: TrustStore, found: Found, extracts: list[Extract], started: float) -> Summary:
-    extracts.sort(key=lambda done: done.job.session)
-    read = [done for done in extracts if not done.failed]
-    rows, entries = attribute(store.cache, read)
-    commit = store.commit(rows)
-    store.cache.save_logs(entries)
-    summary = Summary(
-        places=found.places,
-        files=found.files,
-        unchanged=len(found.logs) - len(extracts),
-        evidence=commit.folded,
-        evidence_not_folded=commit.unfolded,
-        observations=commit.observations,
-        known=commit.known,
-        agents=len(store.ledger.agents),
-        recovered=store.recovery.why if store.recovery else None,
-    )
+    found = discover(places_of(sources, options.paths, environ), store.cache, options.exclude)
+    work = [planned for log in found.logs if (planned := _planned(log, fixtures=options.fixtures)) is not None]
+    work.sort(key=lambda planned: (-planned.bytes, planned.job.log.path))
+    summary = Summary(places=found.places, files=found.files, unchanged=len(found.logs) - len(work))
     skips = Skips()
     skips.merge(found.skips)
-    for done in extracts:
-        skips.merge(done.skips)
-        summary.bytes_read += done.bytes_read
-        summary.lines += done.lines
-        summary.lines_used += done.used
-        summary.lines_irrelevant += done.irrelevant
-        summary.lines_inherited += done.inherited
-        summary.lines_undated += done.undated
-        for reason, count in done.unused.items():
-            summary.unused[reason] = summary.unused.get(reason, 0) + count
+    if work:
+        _read_and_record(store, work, options.jobs, (found, summary, skips, report))
+    summary.agents = len(store.ledger.agents)
+    summary.recovered = store.recovery.why if store.recovery else None
     summary.skipped = dict(sorted(skips.counts.items()))
     summary.skipped_at = dict(sorted(skips.places.items()))
-    for log in found.logs:
-        entry = store.cache.log(log.session)
-        if entry is not None:
-            source = log.log.source
-            for role, count in sessions_by_role(entry).items():
-                summary.sources[source] = summary.sources.get(source, 0) + count
-                summary.sessions[role] = summary.sessions.get(role, 0) + count
-            summary.waiting += entry.waiting
-    summary.sources = dict(sorted(summary.sources.items()))
+    _count_sessions(summary, found)
     summary.seconds = round(time.monotonic() - started, 3)
     return summary
+
+
+def _read_and_record(
+    store: TrustStore,
+    work: Sequence[_Planned],
+    jobs: int,
+    into: tuple[Found, Summary, Skips, Callable[[Progress], None]],
+) -> None:
+    found, summary, skips, report = into
+    progress = Progress(logs_total=len(work), bytes_total=sum(planned.bytes for planned in work))
+
+    def tell(rows: int) -> None:
+        progress.rows = rows
+        report(progress)
+
+    with Readings(store.home) as readings, SortedRows(store.home) as rows, Spool(store.home) as entries:
+        for planned, done in _read(store, work, jobs, progress, report):
+            if not done.failed:
+                readings.add(planned.job.log, done)
+            summary.add(done)
+            skips.merge(done.skips)
+        attribute(store.cache, readings, rows, lambda entry: entries.append(msgspec.msgpack.encode(entry)))
+        commit = store.commit_ordered(_Counted(rows, tell))
+        # Only now: a run that ends before reads the same logs again, and finds what it has recorded of them.
+        store.cache.save_logs(_noted(map(_ENTRY.decode, entries), found))
+    summary.evidence, summary.evidence_not_folded, summary.observations, summary.known = commit
+
+
+def _count_sessions(summary: Summary, found: Found) -> None:
+    for log in found.logs:
+        stamp = found.known.of(log.session)
+        if stamp is not None:
+            source = log.log.source
+            for role, count in sessions_by_role(stamp.role).items():
+                summary.sources[source] = summary.sources.get(source, 0) + count
+                summary.sessions[role] = summary.sessions.get(role, 0) + count
+            summary.waiting += stamp.waiting
+    summary.sources = dict(sorted(summary.sources.items()))
+
+
+def _noted(entries: Iterable[LogEntry], found: Found) -> Iterator[LogEntry]:
+    """Yield entries on their way to the cache, and note what they say."""
+    for entry in entries:
+        found.known.note(LogStamp.of(entry))
+        yield entry
 
 
 # ------------------------------------------------------------------ reading
 
 
-def _job_for(found: FoundLog, *, fixtures: bool) -> Job | None:
-    """Return how a log must be read: not at all, from its cursor, or from the start."""
+class _Planned(NamedTuple):
+    """A log to read, from its start unless it is said to be resumed: its cursor and state are asked for when needed."""
+
+    job: Job
+    resumed: bool
+    bytes: int
+
+
+def _planned(found: FoundLog, *, fixtures: bool) -> _Planned | None:
+    """Return how a log must be read; `None` where there is nothing to read."""
     log, known = found.log, found.known
-    anew = Job(log, found.session, fixtures=fixtures)
+    anew = _Planned(Job(log, found.session, fixtures=fixtures), resumed=False, bytes=log.size)
     if known is None or (known.rules != RULES_VERSION and (fixtures or known.rules != PARTIAL)):
         return anew
     if found.stale:
@@ -206,31 +276,29 @@ def _job_for(found: FoundLog, *, fixtures: bool) -> Job | None:
         return anew
     if (known.size, known.mtime_ns, known.inode) == (log.size, log.mtime_ns, log.inode):
         return None
-    return Job(log, found.session, known.cursor, known.state, fixtures, known.rules == PARTIAL)
+    grown = log.size - known.size
+    job = Job(log, found.session, fixtures=fixtures, partial=known.rules == PARTIAL)
+    return _Planned(job, resumed=True, bytes=grown if grown > 0 else log.size)
 
 
-def _bytes_of(job: Job) -> int:
-    return job.log.size
+def _job(cache: Cache, planned: _Planned) -> Job:
+    known = cache.log(planned.job.session) if planned.resumed else None
+    if known is None:
+        return planned.job
+    return msgspec.structs.replace(planned.job, cursor=known.cursor, state=known.state)
 
 
-def _extract_all(jobs: list[Job], processes: int) -> Iterator[Extract]:
-    """Yield what each log gave, in whatever order they are done."""
-    processes = min(processes or os.cpu_count() or 1, len(jobs))
-    if processes <= 1 or sum(map(_bytes_of, jobs)) < POOL_BYTES:
-        yield from map(extract, jobs)
-        return
-    left = {job.session: job for job in jobs}
-    with concurrent.futures.ProcessPoolExecutor(processes) as pool:
-        try:
-            waiting = [pool.submit(extract_encoded, msgspec.msgpack.encode(job)) for job in jobs]
-            for future in concurrent.futures.as_completed(waiting):
-                done = msgspec.msgpack.decode(future.result(), type=Extract)
-                del left[done.job.session]
-                yield done
-        except BrokenProcessPool:
-            pass
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    # A worker died, of a log too large for it or from outside: what is left is read here, one by one.
-    yield from map(extract, left.values())
+def _read(
+    store: TrustStore, work: Sequence[_Planned], jobs: int, progress: Progress, report: Callable[[Progress], None]
+) -> Iterator[tuple[_Planned, Extract]]:
+    """Read logs, the largest first, and yield what each gave."""
+    report(progress)
+    processes = min(jobs or os.cpu_count() or 1, len(work)) if progress.bytes_total >= POOL_BYTES else 1
+    planned_by_session = {planned.job.session: planned for planned in work}
+    for done in extract_all((_job(store.cache, planned) for planned in work), processes):
+        planned = planned_by_session[done.session]
+        yield planned, done
+        progress.logs += 1
+        progress.bytes += planned.bytes
+        progress.findings += done.findings
+        report(progress)

@@ -137,9 +137,9 @@ SCENARIOS = {
 CASES = {
     "new-home": (22, 428, 17_000),
     "commit": (10, 254, 14_000),
-    "commit-in-slices": (16, 316, 14_000),
+    "commit-in-slices": (16, 314, 14_000),
     "commit-without-links": (13, 327, 21_000),
-    "adoption": (10, 286, 20_000),
+    "adoption": (10, 288, 20_000),
     "rebuild": (10, 148, 9_000),
     "policy-change": (10, 192, 9_000),
     "amendment": (10, 182, 9_000),

@@ -28,7 +28,8 @@ _LOG_NAME = re.compile(r"session(?:\.v([1-9][0-9]{0,3}))?\.jsonl(?:\.zstd?)?", r
 _SEQ = re.compile(rb'\{"type":"[^"]*","seq":([0-9]{1,15})\b', re.ASCII)
 _SEGMENT = 8 << 20
 """Bytes of a log read at a time."""
-_HEADER_LIMIT = 1 << 20
+_HEADER_STEPS = (1 << 12, 1 << 20)
+"""Bytes from the start of a log in which its header is looked for: mostly the first suffice."""
 _TAIL = 32
 """Bytes before the cursor that must still be there for a log to be the same one."""
 _LOST_LINE_END = re.compile(rb'\}[ \x00\t\r]*\{"type":"')
@@ -148,24 +149,33 @@ def _log_file(path: str, name: str, skips: Skips) -> LogFile | None:
     return LogFile(source=NAME, path=path, gen=gen, size=found.st_size, mtime_ns=found.st_mtime_ns, inode=found.st_ino)
 
 
+def _first_line(file: BinaryIO) -> tuple[bytes, bool]:
+    """Return the first line of a log, and whether the log is not compressed. Raises `LogUnreadableError`."""
+    line, raw = b"", False
+    for limit in _HEADER_STEPS:
+        try:
+            file.seek(0)
+            data = file.read(limit)
+        except OSError as error:
+            raise LogUnreadableError("log-unreadable", error.strerror or str(error)) from None
+        if not data:
+            raise LogUnreadableError("header-unreadable", "the file is empty")
+        raw = data[:4] != zstd_frames.MAGIC and int.from_bytes(data[:4], "little") not in zstd_frames.SKIPPABLE
+        try:
+            frame = None if raw else zstd_frames.frame_at(data, 0)
+            content = data if raw else b"" if frame is None else zstd_frames.decode(data, frame)
+        except zstd_frames.FrameError as error:
+            raise LogUnreadableError("header-unreadable", f"first frame: {error}") from None
+        line, newline, _ = content.partition(b"\n")
+        if newline or len(data) < limit or frame is not None:
+            break
+    return line, raw
+
+
 def _read_header(log: LogFile, file: BinaryIO) -> _Cursor:
     """Make the cursor for the start of a log from its first bytes."""
-    try:
-        data = file.read(_HEADER_LIMIT)
-    except OSError as error:
-        raise LogUnreadableError("log-unreadable", error.strerror or str(error)) from None
+    line, raw = _first_line(file)
     reason = "header-unreadable"
-    if not data:
-        raise LogUnreadableError(reason, "the file is empty")
-    raw = data[:4] != zstd_frames.MAGIC and int.from_bytes(data[:4], "little") not in zstd_frames.SKIPPABLE
-    if raw:
-        line = data.partition(b"\n")[0]
-    else:
-        try:
-            frame = zstd_frames.frame_at(data, 0)
-            line = b"" if frame is None else zstd_frames.decode(data, frame).partition(b"\n")[0]
-        except zstd_frames.FrameError as error:
-            raise LogUnreadableError(reason, f"first frame: {error}") from None
     line = line.removeprefix(b"\xef\xbb\xbf")
     try:
         header = msgspec.json.decode(line, type=_Header)
@@ -226,6 +236,7 @@ class _LogReader:
         self._seeking = cursor.cut is None
         self._reading = Reading(logs=[LogPart(header=cursor.header)], cursor=b"", restarted=restarted)
         self._part = self._reading.logs[0]
+        self._where = dsh_facts.Where(cursor.header.session, 0, dated=False)
         file.seek(cursor.offset)
         if cursor.raw:
             self._read_raw(file)
@@ -321,8 +332,7 @@ class _LogReader:
         for index, line in kept:
             cursor.lines = before + index + 1
             try:
-                events = dsh_lines.parse(line) if dsh_lines.can_matter(line) else ()
-                uses = [self._take_event(event, into) for event in events]
+                uses = self._take_line(line, into)
             except json_lines.LineError as error:
                 reading.skips.add(error.reason, f"{self._log.path}: line {cursor.lines}")
                 continue
@@ -335,17 +345,22 @@ class _LogReader:
         cursor.lines = before + len(lines)
         self._seeking = cursor.cut is None
 
+    def _take_line(self, line: bytes, into: list[facts.AnyFact]) -> tuple[str, ...]:
+        """Add the facts of the events on a line, and tell what each was good for. Raises `LineError`."""
+        if not dsh_lines.can_matter(line):
+            return ()
+        events = dsh_lines.parse(line)
+        if len(events) == 1:
+            return (self._take_event(events[0], into),)
+        return tuple([self._take_event(event, into) for event in events])
+
     def _take_event(self, event: dsh_lines.AnyLine, into: list[facts.AnyFact]) -> str:
-        """Add the facts of an event, and tell what its line was good for."""
+        """Add the facts of an event, and tell what it was good for."""
         cursor = self._cursor
-        if isinstance(event, dsh_lines.SessionHeader):
-            cursor.foreign = cursor.lines > 1
-        if cursor.foreign:
-            raise json_lines.LineError("other-session")
-        if isinstance(event, dsh_lines.SessionHeader):
-            return _IRRELEVANT
+        if isinstance(event, dsh_lines.SessionHeader) or cursor.foreign:
+            return self._take_header(event)
         clocked = type(event) in dsh_lines.CLOCKED
-        if clocked and type(event.time) is int and event.time > cursor.clock and _is_time(event.time):
+        if clocked and type(event.time) is int and event.time > cursor.clock and event.time in facts.VALID_MS:
             cursor.clock = event.time
         if self._seeking and isinstance(event, dsh_lines.EndSeed) and event.inherited:
             # Marks of the parent may stand in the seed: in one batch the last mark counts, and what is before it is a
@@ -358,12 +373,24 @@ class _LogReader:
             return _INHERITED
         if cursor.cut is None or event.seq < cursor.cut:
             return _INHERITED
-        header = cursor.header
-        where = dsh_facts.Where(header.session, cursor.clock or header.created, dated=cursor.clock > 0)
+        where = self._where
+        where.time, where.dated = cursor.clock or cursor.header.created, cursor.clock > 0
         found = dsh_facts.facts_of(event, where)
+        if not found:
+            return _IRRELEVANT
         into.extend(found)
-        self._reading.undated += bool(found) and clocked and not where.dated
-        return _USED if found else _IRRELEVANT
+        if clocked and not where.dated:
+            self._reading.undated += 1
+        return _USED
+
+    def _take_header(self, event: dsh_lines.AnyLine) -> str:
+        """Take a header, or what follows a second one: it belongs to another log. Raises `LineError` for both."""
+        cursor = self._cursor
+        if isinstance(event, dsh_lines.SessionHeader):
+            cursor.foreign = cursor.lines > 1
+        if cursor.foreign:
+            raise json_lines.LineError("other-session")
+        return _IRRELEVANT
 
 
 def _stands_at(file: BinaryIO, cursor: _Cursor) -> bool:

@@ -22,7 +22,10 @@ _PHASES = ("provisioning", "active", "failed")
 
 
 class Where:
-    """The place of an event: its session, its event time, and whether the log had told a time by then."""
+    """The place of an event: its session, its event time, and whether the log had told a time by then.
+
+    One for all events of a reading, each of which finds its own time in it.
+    """
 
     __slots__ = ("dated", "session", "time")
 

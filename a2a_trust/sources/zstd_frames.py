@@ -25,7 +25,7 @@ _STEP = 1 << 20
 _TORN_STEP = 1 << 14
 _RUN_OUTPUT_LIMIT = 64 << 20
 """Bytes that frames decoded in one go may hold; beyond, they are decoded one by one."""
-_SEGMENT = 1 << 20
+_SEGMENT = 1 << 18
 """Bytes of a log read at a time."""
 _FRAME_LIMIT = 256 << 20
 """Bytes of a frame on disk; a longer one is taken for damage."""
@@ -126,7 +126,7 @@ def _run_of_frames(data: bytes, start: int) -> tuple[int, bytes] | None:
         if frame is None or not MAGIC.startswith(data[frame.end : frame.end + 4]):
             return None
         ending = decode(data, frame)
-        content = _stream(data[start : frame.end], _RUN_OUTPUT_LIMIT)
+        content = _stream(memoryview(data)[start : frame.end], _RUN_OUTPUT_LIMIT)
     except FrameError:
         return None
     return (frame.end, content) if ending and content.endswith(ending) else None
@@ -202,7 +202,7 @@ def decode_torn(data: bytes) -> bytes:
         return b""
 
 
-def _stream(data: bytes, limit: int, *, torn: bool = False) -> bytes:
+def _stream(data: bytes | memoryview, limit: int, *, torn: bool = False) -> bytes:
     """Decode in bounded steps, so that a bomb is met before it fills the memory."""
     parts: list[bytes] = []
     held = 0

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from a2a_trust.model import ADOPTED, NO_HEAD, AuditMark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from a2a_trust.store.audit import Placement
 
 CACHE = "cache.sqlite"
-_LAYOUT = 5
+_LAYOUT = 6
 _SCHEMA = """
 CREATE TABLE stamp (rows INTEGER NOT NULL, bytes INTEGER NOT NULL, head TEXT NOT NULL, closed INTEGER NOT NULL);
 CREATE TABLE row (
@@ -69,11 +69,37 @@ class LogEntry(NamedTuple):
     """What is known up to the end, where whole lines stand behind the cursor; else empty."""
 
 
+class LogStamp(NamedTuple):
+    """What tells whether a log is another one than when it was read, and what a summary says of it."""
+
+    session: str
+    source: str
+    path: str
+    gen: int
+    size: int
+    mtime_ns: int
+    inode: int
+    rules: int
+    lines: int
+    role: str
+    waiting: int
+
+    @classmethod
+    def of(cls, entry: LogEntry) -> LogStamp:
+        """Return the stamp of an entry."""
+        return cls(*(getattr(entry, name) for name in cls._fields))
+
+
 _FIELDS = ", ".join(LogEntry._fields)
 _SAVE_LOG = f"INSERT OR REPLACE INTO log ({_FIELDS}) VALUES ({', '.join('?' * len(LogEntry._fields))})"  # noqa: S608
 _SELECT_LOG = f"SELECT {_FIELDS} FROM log"  # noqa: S608 - names from this file only
 
 
+_SELECT_STAMPS = f"SELECT {', '.join(LogStamp._fields)} FROM log"  # noqa: S608 - as above
+_IDS_AT_ONCE = (8, 64, 512)
+"""Ids in one question: few sizes, so that few statements are prepared, each used again and again."""
+_PAGES_KB = 8 << 10
+"""Pages of the file that are kept in memory: those that the rows of one slice touch."""
 _SELECT_WAITING = f"{_SELECT_LOG} WHERE session IN (SELECT session FROM wait WHERE parent = ?) ORDER BY session"  # noqa: S608
 
 
@@ -99,6 +125,7 @@ class Cache:
             # A lost transaction costs time, a torn one would cost evidence: hence a journal, on the safe side of fast.
             db.execute("PRAGMA journal_mode=TRUNCATE")
             db.execute("PRAGMA synchronous=NORMAL")
+            db.execute(f"PRAGMA cache_size=-{_PAGES_KB}")
             if db.execute("PRAGMA user_version").fetchone()[0] != _LAYOUT:
                 self._create(db)
             if not db.execute("SELECT closed FROM stamp").fetchone()[0]:
@@ -173,6 +200,22 @@ class Cache:
             found.update(row_id for (row_id,) in self._db.execute("SELECT id FROM row WHERE session = ?", (session,)))
         return found
 
+    def known_among(self, scope: str, ids: Sequence[str]) -> set[str]:
+        """Return which of the ids stand in rows of one scope."""
+        found: set[str] = set()
+        if self._db.execute("SELECT 1 FROM row WHERE session = ? LIMIT 1", (scope,)).fetchone() is None:
+            return found
+        place = 0
+        while place < len(ids):
+            left = len(ids) - place
+            size = next((size for size in _IDS_AT_ONCE if size >= left), _IDS_AT_ONCE[-1])
+            part = ids[place : place + size]
+            query = f"SELECT id FROM row WHERE session = ? AND id IN ({', '.join('?' * size)})"  # noqa: S608 - placeholders only
+            padding = [None] * (size - len(part))
+            found.update(row_id for (row_id,) in self._db.execute(query, (scope, *part, *padding)))
+            place += size
+        return found
+
     def adopted(self, ids: Iterable[str]) -> set[str]:
         """Return which of the ids stand in rows that were adopted from another store."""
         query = "SELECT 1 FROM row WHERE session = ? LIMIT 1"
@@ -205,15 +248,22 @@ class Cache:
 
     def log(self, session: str) -> LogEntry | None:
         """Return what is remembered of a session's log."""
-        return self._one("session = ?", session)
-
-    def log_at(self, path: str) -> LogEntry | None:
-        """Return what is remembered of the log at a path."""
-        return self._one("path = ?", path)
-
-    def _one(self, where: str, value: str) -> LogEntry | None:
-        found = self._db.execute(f"{_SELECT_LOG} WHERE {where}", (value,)).fetchone()  # names from this file only
+        found = self._db.execute(f"{_SELECT_LOG} WHERE session = ?", (session,)).fetchone()
         return LogEntry(*found) if found else None
+
+    def log_stamp(self, session: str) -> LogStamp | None:
+        """Return what tells whether a session's log has changed."""
+        found = self._db.execute(f"{_SELECT_STAMPS} WHERE session = ?", (session,)).fetchone()
+        return LogStamp(*found) if found else None
+
+    def log_stamp_at(self, path: str) -> LogStamp | None:
+        """Return what tells whether the log at a path has changed."""
+        found = self._db.execute(f"{_SELECT_STAMPS} WHERE path = ?", (path,)).fetchone()
+        return LogStamp(*found) if found else None
+
+    def log_stamps(self) -> Iterator[LogStamp]:
+        """Yield what tells whether a log has changed, of all logs."""
+        return map(LogStamp._make, self._db.execute(_SELECT_STAMPS))
 
     def logs(self) -> Iterator[LogEntry]:
         """Yield what is remembered of all logs, by session."""
@@ -236,12 +286,13 @@ class Cache:
 
     def save_logs(self, entries: Iterable[LogEntry]) -> None:
         """Remember logs, and what each waits for."""
-        saved = list(entries)
-        waits = [(parent, entry.session) for entry in saved if entry.waiting for parent in json.loads(entry.parents)]
         with self.transaction():
-            self._db.executemany(_SAVE_LOG, saved)
-            self._db.executemany("DELETE FROM wait WHERE session = ?", [(entry.session,) for entry in saved])
-            self._db.executemany("INSERT OR IGNORE INTO wait VALUES (?, ?)", waits)
+            for entry in entries:
+                self._db.execute(_SAVE_LOG, entry)
+                self._db.execute("DELETE FROM wait WHERE session = ?", (entry.session,))
+                if entry.waiting:
+                    waits = [(parent, entry.session) for parent in json.loads(entry.parents)]
+                    self._db.executemany("INSERT OR IGNORE INTO wait VALUES (?, ?)", waits)
 
 
 def remove_cache(home: Path) -> None:

@@ -16,6 +16,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 FILE_MODE = 0o600
@@ -96,10 +97,11 @@ def append(path: Path, data: bytes) -> None:
         sync_folder(path.parent)
 
 
-def replace(path: Path, data: bytes, backup: Path | None = None) -> None:
+def replace(path: Path, data: bytes | Iterable[bytes], backup: Path | None = None) -> None:
     """Replace a file's content so that at every moment the old or the new content stands under its name, durably.
 
-    With `backup`, the old content is kept under that name; there is no moment in which neither exists.
+    The content may come in parts. With `backup`, the old content is kept under that name; there is no moment in which
+    neither exists.
     """
     temporary = path.with_name(f"{path.name}.tmp")
     _write(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, data)
@@ -158,13 +160,27 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _write(path: Path, flags: int, data: bytes) -> None:
+def _write(path: Path, flags: int, data: bytes | Iterable[bytes]) -> None:
     descriptor = system.open(path, flags)
     try:
-        _write_all(descriptor, data)
+        for chunk in (data,) if isinstance(data, bytes) else _chunks(data):
+            _write_all(descriptor, chunk)
         system.sync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _chunks(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """Join parts into few that are large."""
+    held: list[bytes] = []
+    size = 0
+    for part in parts:
+        held.append(part)
+        size += len(part)
+        if size >= _CHUNK_BYTES:
+            yield b"".join(held)
+            held, size = [], 0
+    yield b"".join(held)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -21,8 +21,10 @@ from a2a_trust.model import (
 )
 from a2a_trust.store import files
 from a2a_trust.store.audit import plain_floats
+from a2a_trust.store.held import Agents, HeldLedger
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 LEDGER = "ledger.json"
@@ -62,26 +64,49 @@ class _Ledger(Struct, kw_only=True, rename="camel"):
     audit: AuditMark
 
 
+class _Encoded(Struct, kw_only=True, rename="camel"):
+    """A ledger whose agents are not looked into."""
+
+    version: int
+    updated_at: int
+    agents: dict[str, msgspec.Raw]
+    policy: Policy
+    audit: AuditMark
+
+
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _DECODER = msgspec.json.Decoder(Ledger)
+_HELD = msgspec.json.Decoder(_Encoded)
 _GLANCE = msgspec.json.Decoder(_Ledger)
 
 
-def encode_ledger(ledger: Ledger) -> bytes:
+def encode_ledger(ledger: Ledger | HeldLedger) -> bytes:
     """Return the ledger as its file holds it."""
+    if isinstance(ledger, HeldLedger):
+        return b"".join(_parts(ledger))
     return plain_floats(_ENCODER.encode(ledger)) + b"\n"
 
 
-def write_snapshot(home: Path, ledger: Ledger) -> None:
+def _parts(ledger: HeldLedger) -> Iterator[bytes]:
+    """Yield what `encode_ledger` returns."""
+    yield b'{"version":%d,"updatedAt":%d,"agents":{' % (ledger.version, ledger.updated_at)
+    comma = b""
+    for fingerprint, agent in ledger.agents.encoded():
+        yield b"%b%b:%b" % (comma, _ENCODER.encode(fingerprint), agent)
+        comma = b","
+    policy, mark = plain_floats(_ENCODER.encode(ledger.policy)), _ENCODER.encode(ledger.audit)
+    yield b'},"policy":%b,"audit":%b}\n' % (policy, mark)
+
+
+def write_snapshot(home: Path, ledger: HeldLedger) -> None:
     """Replace the snapshot durably and keep the one before."""
-    files.replace(home / LEDGER, encode_ledger(ledger), home / BACKUP)
+    files.replace(home / LEDGER, _parts(ledger), home / BACKUP)
 
 
-def write_both(home: Path, ledger: Ledger) -> None:
+def write_both(home: Path, ledger: HeldLedger) -> None:
     """Replace the snapshot and its backup durably: what stood under either name is not to be relied on."""
-    data = encode_ledger(ledger)
     for name in (BACKUP, LEDGER):
-        files.replace(home / name, data)
+        files.replace(home / name, _parts(ledger))
 
 
 def is_foreign(path: Path) -> bool:
@@ -105,6 +130,21 @@ def read_snapshot(path: Path) -> Ledger | None:
         return None
     _check_version(path, ledger.version)
     return ledger
+
+
+def read_held(path: Path) -> HeldLedger | None:
+    """Return a snapshot as `read_snapshot` does, for its writer. Raises what that raises."""
+    try:
+        found = _HELD.decode(path.read_bytes())
+        agents = Agents.of_encoded((key, bytes(agent)) for key, agent in found.agents.items())
+    except FileNotFoundError:
+        return None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    _check_version(path, found.version)
+    return HeldLedger(
+        version=found.version, updated_at=found.updated_at, agents=agents, policy=found.policy, audit=found.audit
+    )
 
 
 def read_glance(path: Path) -> Glance | None:

@@ -10,6 +10,7 @@ import contextlib
 import logging
 import shlex
 import sqlite3
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -19,13 +20,14 @@ import msgspec
 from a2a_trust.agents import Placed, fold_agent
 from a2a_trust.amendments import AMENDMENT_KINDS, MEMBER_REGISTERED, Amendments
 from a2a_trust.errors import AuditDamageError, HomeBusyError, HomeError, PolicyError
-from a2a_trust.model import LEDGER_VERSION, ROW_VERSION, AgentRecord, AuditMark, Details, Ledger, Policy, Row
+from a2a_trust.model import LEDGER_VERSION, ROW_VERSION, AgentRecord, AuditMark, Details, Policy, Row
 from a2a_trust.policy import MESSAGE_SENT, STANDARD, TASK_COMPLETED
 from a2a_trust.refold import AgentFold
 from a2a_trust.store import audit, files
 from a2a_trust.store.cache import CACHE, Cache, remove_cache
+from a2a_trust.store.held import Agents, HeldLedger
 from a2a_trust.store.reader import AUDIT, POLICY_KIND
-from a2a_trust.store.snapshot import BACKUP, LEDGER, is_foreign, read_snapshot, write_both, write_snapshot
+from a2a_trust.store.snapshot import BACKUP, LEDGER, is_foreign, read_held, write_both, write_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,8 +37,10 @@ _LOG = logging.getLogger("a2a_trust")
 LOCK = "ledger.lock"
 LEFTOVERS = (f"{LEDGER}.tmp", f"{BACKUP}.tmp", f"{AUDIT}.tmp", f"{AUDIT}.torn-*.tmp", "*.damaged-*.tmp")
 """Temporary files that a killed writer may leave."""
-SLICE_ROWS = 20_000
+SLICE_ROWS = 4_000
 """Rows appended and made durable at a time."""
+AGENTS_KEPT = 128
+"""Agents that stay at hand from one slice to the next."""
 LOCK_SECONDS = 30.0
 
 
@@ -140,7 +144,7 @@ class TrustStore:
             self.cache.close()
             raise
 
-    def _load(self, path: Path, ledger: Ledger | None, mark: AuditMark, used: str) -> None:
+    def _load(self, path: Path, ledger: HeldLedger | None, mark: AuditMark, used: str) -> None:
         """Bring index and ledger up to the audit log."""
         self._sync_cache(path, mark)
         self.amendments = Amendments(self._rows_of(""))
@@ -180,7 +184,7 @@ class TrustStore:
             )
             self.cache.index(part, stamp)
 
-    def _catch_up(self, path: Path, ledger: Ledger | None, mark: AuditMark) -> Ledger:
+    def _catch_up(self, path: Path, ledger: HeldLedger | None, mark: AuditMark) -> HeldLedger:
         """Return the ledger after rows that no snapshot holds."""
         policy, updated_at, subjects = (ledger.policy, ledger.updated_at, set()) if ledger else (STANDARD, 0, set())
         anew = ledger is None
@@ -191,10 +195,10 @@ class TrustStore:
                 policy = row.evidence.policy
             if row.subject:
                 subjects.add(self.amendments.subject(row.subject))
-        agents = {} if anew or ledger is None else dict(ledger.agents)
+        agents = Agents() if anew or ledger is None else ledger.agents
         for subject in self._subjects() if anew else sorted(subjects):
             agents[subject] = self._fold(subject, policy)
-        return Ledger(version=LEDGER_VERSION, updated_at=updated_at, agents=agents, policy=policy, audit=mark)
+        return HeldLedger(version=LEDGER_VERSION, updated_at=updated_at, agents=agents, policy=policy, audit=mark)
 
     # ------------------------------------------------------------------ reading
 
@@ -231,10 +235,16 @@ class TrustStore:
         When this returns every row is durable. Raises `HomeError` where the home cannot be written; what was
         appended until then stays.
         """
-        ordered = sorted(rows, key=lambda row: row.key)
+        return self.commit_ordered(sorted(rows, key=lambda row: row.key))
+
+    def commit_ordered(self, rows: Iterable[Row]) -> Commit:
+        """Do what `commit` does with rows that are in key order, holding one slice of them at a time.
+
+        They may be asked for a second time.
+        """
         try:
             with self._writing():
-                return self._commit(ordered)
+                return self._commit(rows)
         except sqlite3.DatabaseError:
             if self._cache_remade:
                 raise
@@ -243,48 +253,55 @@ class TrustStore:
             with self._writing():
                 remove_cache(self.home)
                 self._open()
-            return self.commit(ordered)
+            return self.commit_ordered(rows)
 
-    def _commit(self, ordered: list[Row]) -> Commit:
-        new, known = self._new_rows(ordered)
-        folded = unfolded = 0
-        for part in audit.slices(new, SLICE_ROWS):
-            placed = self._append(part)
-            folded += sum(row.quality is not None for row, _ in placed)
-            unfolded += sum(row.dim is not None and row.quality is None for row, _ in placed)
-        if new:
+    def _commit(self, ordered: Iterable[Row]) -> Commit:
+        folded = unfolded = observations = known = 0
+        for part in audit.slices(ordered, SLICE_ROWS):
+            new = self._new_rows(part)
+            known += len(part) - len(new)
+            for row, _ in self._append(new):
+                folded += row.quality is not None
+                unfolded += row.dim is not None and row.quality is None
+                observations += row.dim is None
+        if folded + unfolded + observations:
             self._write_snapshot()
-        return Commit(folded, unfolded, len(new) - folded - unfolded, known)
+        return Commit(folded, unfolded, observations, known)
 
-    def _new_rows(self, rows: list[Row]) -> tuple[list[Row], int]:
-        """Return the rows that are not recorded yet, each id once, and how many of the others are."""
-        recorded = self.cache.known({row.scope for row in rows})
+    def _new_rows(self, rows: list[Row]) -> list[Row]:
+        """Return the rows that are not recorded yet, each id once."""
+        scopes = [row.scope for row in rows]
+        ids: dict[str, list[str]] = {}
+        for row, scope in zip(rows, scopes, strict=True):
+            ids.setdefault(scope, []).append(row.id)
+        recorded = {scope: self.cache.known_among(scope, asked) for scope, asked in ids.items()}
         adopted = self.cache.adopted(map(adopted_id, rows))
-        first: dict[str, Row] = {}
-        known = 0
-        for row in rows:
-            if row.id in recorded or adopted_id(row) in adopted:
-                earlier = self._retold(row, recorded)
-                if earlier is None:
-                    known += 1
-                else:
-                    first.setdefault(earlier.id, earlier)
-            else:
-                first.setdefault(row.id, row)
-        return list(first.values()), known
+        new: list[Row] = []
+        for row, scope in zip(rows, scopes, strict=True):
+            known = recorded[scope]
+            found: Row | None = row
+            if row.id in known:
+                found = self._retold(row)
+            elif adopted and adopted_id(row) in adopted:
+                found = None
+            if found is not None and found.id not in known:
+                known.add(found.id)
+                new.append(found)
+        return new
 
-    def _retold(self, row: Row, recorded: set[str]) -> Row | None:
+    def _retold(self, row: Row) -> Row | None:
         """Return what supersedes the recorded row of an event that was told before; `None` where that one stays.
 
         Two runs may tell of one hearing, each at its own time. Whichever is read first, the earlier one counts.
         """
-        if row.evidence.heard is None or row.id not in recorded:
+        if row.evidence.heard is None:
             return None
         stands, number = row.id, 1
-        while f"{row.id}~{number}" in recorded:
+        while self.cache.offsets_of(row.scope, f"{row.id}~{number}"):
             stands, number = f"{row.id}~{number}", number + 1
-        (known,) = audit.read_row_at(self.home / AUDIT, self.cache.offsets_of(row.scope, stands))
-        if known.time <= row.time:
+        # What is not recorded yet stands before it in the same slice.
+        known = next(audit.read_row_at(self.home / AUDIT, self.cache.offsets_of(row.scope, stands)), None)
+        if known is None or known.time <= row.time:
             return None
         return msgspec.structs.replace(row, id=f"{row.id}~{number}", supersedes=stands)
 
@@ -304,7 +321,9 @@ class TrustStore:
 
     def _refold(self) -> None:
         self._agents.clear()
-        self.ledger.agents = {subject: self._fold(subject, self.policy) for subject in self._subjects()}
+        self.ledger.agents = Agents()
+        for subject in self._subjects():
+            self.ledger.agents[subject] = self._fold(subject, self.policy)
         self._write_snapshot()
 
     def amend(self, rows: Iterable[Row]) -> None:
@@ -368,6 +387,7 @@ class TrustStore:
         self.cache.index(placed, self._writer.mark)
         for agent in self._agents.values():
             agent.flushed()
+        self._put_back(max(0, len(self._agents) - AGENTS_KEPT))
         self.ledger.audit = self._writer.mark
         return placed
 
@@ -379,22 +399,26 @@ class TrustStore:
         if row.subject is None:
             return row
         subject = self.amendments.subject(row.subject)
-        agent = self._agents.get(subject)
+        agent = self._agents.pop(subject, None)
         if agent is None:
-            agent = self._agents[subject] = AgentFold(
+            agent = AgentFold(
                 subject,
                 self.policy,
                 self.ledger.agents.get(subject),
                 lambda session: self._rows_under(subject, session),
                 self.amendments,
             )
-        did = agent.add(row)
-        return _with_step(row, did)
+        # The one that was at work last stands last.
+        self._agents[subject] = agent
+        return _with_step(row, agent.add(row))
+
+    def _put_back(self, count: int) -> None:
+        """Put agents whose rows are all appended back into the ledger, those first that were not touched for long."""
+        for subject in list(islice(self._agents, count)):
+            self.ledger.agents[subject] = self._agents.pop(subject).record()
 
     def _write_snapshot(self) -> None:
-        for subject, agent in self._agents.items():
-            self.ledger.agents[subject] = agent.record()
-        self._agents.clear()
+        self._put_back(len(self._agents))
         write_snapshot(self.home, self.ledger)
 
 
@@ -457,14 +481,14 @@ def _home_error(home: Path, error: OSError) -> HomeError:
     return HomeError(f"{error.filename or home}: {error.strerror or error}; the home must be a folder you may write to")
 
 
-def _best_snapshot(home: Path) -> tuple[Ledger | None, str]:
+def _best_snapshot(home: Path) -> tuple[HeldLedger | None, str]:
     """Return the snapshot, or the one before where it is missing or no ledger, and the name of its file.
 
     Whether it stands on the audit log is checked by recovery: one that does not is a sign that rows were lost or
     edited, and never a reason to look for an older one that does.
     """
     for name in (LEDGER, BACKUP):
-        snapshot = read_snapshot(home / name)
+        snapshot = read_held(home / name)
         if snapshot is not None:
             return snapshot, name
     return None, ""
