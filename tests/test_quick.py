@@ -20,7 +20,7 @@ EVENT = b'{"hook_event_name": "SessionStart", "source": "startup"}'
 # Modules of ours that each command may import: all that it needs to answer, and nothing that it does not.
 READING = {
     "a2a_trust", "agents", "amendments", "errors", "frozen", "lenses", "model", "policy", "refold", "reputation",
-    "signals", "store", "store.audit", "store.files", "store.reader", "store.snapshot", "text",
+    "signals", "store", "store.audit", "store.files", "store.held", "store.reader", "store.snapshot", "text",
 }  # fmt: skip
 ANSWERING = READING | {"advice", "briefing", "hooks", "plain", "quick", "settings", "status"}
 MAY_IMPORT = {
