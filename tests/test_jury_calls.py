@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from juries import INVENTED, MISPLACED, OPTIONS, SPAN, Scripted, actor, ended, opened, request, verdict
 
 from a2a_trust.jury.calls import Caller, Opening, infrastructure
-from a2a_trust.jury.contracts import Expected, Verdict, content_of, read_answer
+from a2a_trust.jury.contracts import MAX_WORDS, Expected, Verdict, content_of, read_answer
 from a2a_trust.jury.journal import DivergedError, Journal, LogEndError, read_events
 from a2a_trust.jury.pool import ABANDONED_LIMIT
 from a2a_trust.jury.procedure import commitment
@@ -226,6 +226,16 @@ def test_every_citation_of_every_attempt_that_parsed_is_logged(folder: Path) -> 
     assert {event.key.rpartition("/")[0] for event in cited} == {"citation/t1/-/verdict/j1/2"}
     assert (cited[1].found, cited[1].found_in, cited[2].quote) == (4, "E1", INVENTED["quote"])
     assert (cited[3].source, cited[3].quote) == ("E99", "E99")
+
+
+def test_words_that_are_cut_for_the_log_are_told_as_they_stand_there(folder: Path) -> None:
+    """An answer that is wrong in many places has a long complaint; its run can be walked through again all the same."""
+    wrong = [INVENTED | {"source": "E" * 100 + str(n), "quote": f"{n} was never said " * 8} for n in range(8)]
+    requests = [request()]
+    run(folder, Scripted([verdict(citations=wrong), verdict()]), requests)
+    (fault,) = logged(folder, AttemptFailed)
+    assert len(fault.words) == MAX_WORDS
+    replayed(folder, requests)
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -487,6 +497,15 @@ def test_to_open_a_seal_spends_no_call(folder: Path) -> None:
         assert None not in caller.ask([request()])
         assert None not in caller.reveal([opening("j1"), opening("j2")])
     assert caller.calls == 1
+
+
+def test_a_seal_that_nobody_opens_spends_no_call_either(folder: Path) -> None:
+    """What failed is in the log, and in no number of calls."""
+    with Journal.create(folder, opened()) as journal:
+        caller = Caller(journal, {"script": Revealer([ProviderError("gone")])})
+        assert caller.reveal([opening(f"j{number}") for number in range(4)]) == [None] * 4
+    assert (caller.calls, caller.failed, caller.infrastructure()) == (0, 0, {})
+    assert len(faults(folder)) == 12
 
 
 def opening(seat: str = "j1") -> Opening:

@@ -158,10 +158,13 @@ class Bench:
     def ask(self, requests: Sequence[Request]) -> list[Answer | None]:
         """Return the answers to requests, in their order; `None` is missing, and noted as such."""
         answers = self._caller.ask(requests)
-        for request, answer in zip(requests, answers, strict=True):
+        self._note_missing(requests, answers)
+        return answers
+
+    def _note_missing(self, requests: Sequence[Request], given: Sequence[object | None]) -> None:
+        for request, answer in zip(requests, given, strict=True):
             if answer is None and len(self.missing) < 100:  # noqa: PLR2004 - as the event states
                 self.missing.append("/".join((request.item, request.condition or "-", request.step, request.actor.id)))
-        return answers
 
     def close(  # noqa: PLR0913, PLR0917 - a phase is all of these
         self,
@@ -247,6 +250,7 @@ class Bench:
                 Opening(request=request, nonce=nonce, sealed=verdict, commitment=panel.commitment_of(actor.id))
             )
         opened = self._caller.reveal(openings)
+        self._note_missing([opening.request for opening in openings], opened)
         for (_jury, panel, actor), found in zip(sealed, opened, strict=True):
             if found is not None:
                 panel.open_seal(actor.id, found.nonce, bytes(found.verdict))

@@ -74,7 +74,7 @@ class Caller:
         self._limits, self._seed = journal.opened.limits, journal.opened.seed
         self._pool = Pool(providers, self._limits.concurrency, self._limits.deadline)
         self.calls = 0
-        """Answers and failed attempts. To open a seal is no call: nobody is asked for work."""
+        """Answers and failed attempts. To open a seal is no call, done or failed: nobody is asked for work."""
         self.faults: Counter[FaultCode] = Counter()
         self._asked: set[str] = set()
         self._struck: dict[FaultCode, set[str]] = {}
@@ -234,9 +234,10 @@ class Caller:
             self._report(event)
 
     def _count(self, event: Event) -> None:
-        if isinstance(event, Answered | AttemptFailed):
-            self.calls += 1
-            self._asked.add(event.actor)
+        if not isinstance(event, Answered | AttemptFailed) or event.step == "open":
+            return
+        self.calls += 1
+        self._asked.add(event.actor)
         if isinstance(event, AttemptFailed):
             self.faults[event.code] += 1
             self._struck.setdefault(event.code, set()).add(event.actor)

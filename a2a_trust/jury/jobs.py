@@ -113,6 +113,7 @@ class Fault(NamedTuple):
 
     code: FaultCode
     words: str
+    """As the log holds them and the next attempt is told them: safe, and within their limit."""
 
 
 class Judged(NamedTuple):
@@ -284,7 +285,7 @@ def failed(request: Request, attempt: Attempt, fault: Fault, reply: Reply | None
         prompt=attempt.prompt.sha256,
         shown=attempt.prompt.hashes(),
         code=fault.code,
-        words=safe(fault.words, MAX_WORDS),
+        words=fault.words,
         reply=None if reply is None else sha256(reply.text.encode("utf-8", "surrogatepass")),
         ms=attempt.ms,
     )
@@ -344,7 +345,7 @@ def citation_fault(cited: Sequence[Cited]) -> Fault | None:
     bad = [event for event in cited if event.status != "verified"]
     for status, code in _FAULT_OF.items():
         if any(event.status == status for event in bad):
-            return Fault(code, "; ".join(map(_words, bad)))
+            return Fault(code, safe("; ".join(map(_words, bad)), MAX_WORDS))
     return None
 
 
