@@ -14,6 +14,7 @@ from a2a_trust.jury import faulty, judges, panel, personas, prompts, reference, 
 from a2a_trust.jury.case_types import Agent, Judge, PanelCase, TribunalCase
 from a2a_trust.jury.cases import Case, CaseFile, Dataset
 from a2a_trust.sources.jury_events import (
+    NO_HASH,
     Actor,
     Condition,
     FaultCode,
@@ -108,28 +109,15 @@ def prepare(case: Case, options: RunOptions, trust: Trust) -> RunOpened:
     kind = _rule(case, options)
     # Judges need no quorum: with one of them missing, a trace goes to a person.
     rule = Rule(kind=kind, quorum=(0, 1)) if kind == "agreement" else Rule(kind=kind)
-    hearing = {
-        "preset": options.preset,
-        "case": case.sha256,
-        "cast": cast,
-        "order": options.order,
-        "limits": options.limits,
-        "seed": options.seed,
-        "material": material,
-        "prompts": prompts.fingerprint(),
-        "version": a2a_trust.__version__,
-    }
-    more = {"conditions": conditions, "rounds": options.rounds, "rule": rule, "trust": trust}
-    fixtures = all(actor.fixture for actor in cast)
-    return RunOpened(
+    opened = RunOpened(
         key=key_of("run"),
         time=0,
         run=run,
         preset=options.preset,
         conditions=conditions,
         title=case.path.name if isinstance(case, Dataset) else case.case.title,
-        control=_fingerprint(hearing | more),
-        hearing=_fingerprint(hearing if fixtures else {"run": run}),
+        control=NO_HASH,
+        hearing=NO_HASH,
         case=case.sha256,
         material=material,
         prompts=prompts.fingerprint(),
@@ -143,6 +131,21 @@ def prepare(case: Case, options: RunOptions, trust: Trust) -> RunOpened:
         traces=count,
         version=a2a_trust.__version__,
     )
+    # As a log gives it back, so that the same comes of the same.
+    opened = msgspec.json.decode(canonical(opened), type=RunOpened)
+    opened.control, opened.hearing = fingerprints(opened)
+    return opened
+
+
+def fingerprints(opened: RunOpened) -> tuple[Hash, Hash]:
+    """Return what `control` and `hearing` of a run must be by everything else that it says of itself."""
+    hearing = {
+        name: getattr(opened, name)
+        for name in ("preset", "case", "cast", "order", "limits", "seed", "material", "prompts", "version")
+    }
+    more = {name: getattr(opened, name) for name in ("conditions", "rounds", "rule", "trust")}
+    fixtures = all(actor.fixture for actor in opened.cast)
+    return sha256(canonical(hearing | more)), sha256(canonical(hearing if fixtures else {"run": opened.run}))
 
 
 def planned_calls(case: Case, cast: Sequence[Actor], conditions: Sequence[Condition], rounds: int) -> int:
@@ -284,7 +287,3 @@ def _check_judges(cast: Sequence[Actor]) -> None:
                 " nothing; expected them to differ in persona, provider, model or parameters."
             )
         seen[key] = actor.id
-
-
-def _fingerprint(what: dict[str, Any]) -> Hash:
-    return sha256(canonical(what))

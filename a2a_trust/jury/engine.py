@@ -8,18 +8,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+import msgspec
+
 from a2a_trust.errors import JuryLogError, RunFolderError
 from a2a_trust.jury import faulty, judges, panel, prompts, reference
 from a2a_trust.jury.bench import Bench
 from a2a_trust.jury.calls import Caller
 from a2a_trust.jury.case_types import TribunalCase
 from a2a_trust.jury.cases import Dataset
-from a2a_trust.jury.empanel import CONDITIONS, RunOptions, agents_of, case_of, empanel, planned_calls, prepare
+from a2a_trust.jury.empanel import (
+    CONDITIONS,
+    RunOptions,
+    agents_of,
+    case_of,
+    empanel,
+    fingerprints,
+    planned_calls,
+    prepare,
+)
 from a2a_trust.jury.faulty import FaultyProvider
-from a2a_trust.jury.journal import Journal, LogEndError, read_events
+from a2a_trust.jury.journal import DivergedError, Journal, LogEndError, read_events
+from a2a_trust.jury.procedure import ProcedureError
 from a2a_trust.jury.reference import ReferenceProvider
 from a2a_trust.jury.tribunal import Tribunal
 from a2a_trust.sources.jury_events import ItemOpened, RunEnded, RunOpened, key_of
+from a2a_trust.text import safe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,6 +45,8 @@ if TYPE_CHECKING:
     from a2a_trust.sources.jury_events import Event, Option
 
 __all__ = ["CONDITIONS", "RunOptions", "empanel", "planned_calls", "prepare", "reference_providers", "replay", "run"]
+
+_WHY_CHARS = 200
 
 
 def reference_providers() -> Providers:
@@ -91,6 +106,11 @@ def replay(folder: Path) -> RunEnded | None:
             ended = _walk(journal, _Logged(folder), Caller(journal, {}))
         except LogEndError:
             ended = None
+        except (ProcedureError, LookupError, msgspec.ValidationError) as error:
+            # A log is data from a stranger: whoever forges one may open a run that no case and no options give.
+            raise JuryLogError(
+                f"{journal.path}: cannot be walked through: {safe(str(error), _WHY_CHARS)}; no run gives such a log"
+            ) from None
         journal.finish()
     return ended
 
@@ -98,14 +118,17 @@ def replay(folder: Path) -> RunEnded | None:
 def _walk(journal: Journal, matter: _Matter, caller: Caller) -> RunEnded:
     bench = Bench(journal, caller)
     opened = journal.opened
+    traces = 0
     if opened.preset == "judges":
-        judges.walk(bench, matter.traces())
+        traces = judges.walk(bench, matter.traces())
     else:
         case = case_of(opened.material)
         if isinstance(case, TribunalCase):
             Tribunal(bench, case, matter.label(case.id)).walk()
         else:
             panel.walk(bench, case, matter.label(case.id))
+    if journal.finished and traces != opened.traces:
+        raise DivergedError(f"{journal.path}: line 1: `traces` is {opened.traces}, and the run has {traces}")
     ended = RunEnded(
         key=key_of("ended", journal.epoch),
         time=0,
@@ -164,3 +187,6 @@ def _expect_own_words(journal: Journal) -> None:
             f"{journal.path}: written by a2a-trust {opened.version}, whose prompts were worded otherwise, so that it"
             " cannot be walked through again by this version; check it with that one"
         )
+    for name, value in zip(("key", "control", "hearing"), (key_of("run"), *fingerprints(opened)), strict=True):
+        if getattr(opened, name) != value:
+            raise DivergedError(f"{journal.path}: line 1: `{name}` is not what the rest of it gives; it was edited")

@@ -95,7 +95,7 @@ class Rule(Struct, frozen=True, kw_only=True, rename="camel"):
     """How votes become an outcome."""
 
     kind: Literal["majority", "supermajority", "unanimous", "agreement"]
-    quorum: tuple[int, int] = (2, 3)
+    quorum: tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=1)]] = (2, 3)
     """Numerator and denominator of the share of the panel that must be present."""
 
 
