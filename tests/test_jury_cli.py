@@ -220,6 +220,36 @@ def test_a_run_that_was_cut_is_gone_on_with(places: Path, keep: int) -> None:
     assert jury("check", "out").code == 0
 
 
+@pytest.mark.parametrize("left", [(), ("result.json",), ("result.json", "summary.json", "transcript.md")])
+def test_a_run_that_was_killed_while_its_views_were_written_gets_them(places: Path, left: tuple[str, ...]) -> None:
+    """Its log is whole, so nobody is asked, nothing is added, and the end is that of any run."""
+    whole = jury("run", "cold-store", "--output-dir", "out", "-q")
+    folder = places / "out"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for path in folder.iterdir():
+        if path.name not in {LOG_NAME, *left}:
+            path.unlink()
+    done = jury("run", "cold-store", "--resume", "--output-dir", "out", "-q")
+    assert (done.code, done.out) == (whole.code, whole.out)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_run_that_has_no_call_left_is_not_gone_on_with(places: Path) -> None:
+    """Its budget is part of what it is, so to go on would ask nobody; both the run and the next attempt say so."""
+    words = ("cold-store", "--condition", "independent", "--faulty", "kofi=absent", "--faulty", "bram=absent")
+    done = jury("run", *words, "--max-calls", "29", "--output-dir", "out", "-q")
+    assert done.code == Ending.UNFINISHED.exit_code
+    assert "29 calls that the run may make are made; begin anew with a greater --max-calls" in " ".join(
+        done.err.split()
+    )
+    before = (places / "out" / LOG_NAME).read_bytes()
+    done = jury("run", "cold-store", "--resume", "--output-dir", "out")
+    assert isinstance(done.error, RunFolderError)
+    assert "greater --max-calls" in str(done.error)
+    assert (places / "out" / LOG_NAME).read_bytes() == before
+    assert jury("check", "out").code == 0
+
+
 @pytest.mark.parametrize(
     "words", [["--seed", "8"], ["--rounds", "0"], ["--condition", "star"], ["--trust", "off"], ["--max-attempts", "1"]]
 )

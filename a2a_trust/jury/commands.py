@@ -203,7 +203,7 @@ def run(
     try:
         found = made.resume(asked, folder, progress) if resume else made.start(asked, folder, place, progress)
     except KeyboardInterrupt:
-        note(f"interrupted; what was answered is kept: {_again(case, folder)}")
+        note(f"interrupted; what was answered is kept; {_again(case, folder)}")
         raise
     ending = ending_of(found.summary, max_false_accept)
     code = ending.exit_code if ending else 0
@@ -215,20 +215,22 @@ def run(
         tables.print_summary(output(), found.summary)
         output().print(f"The run is in {safe(str(folder))}; report.html shows it.")
     if ending:
-        note(_told(ending, found.summary, case, folder))
+        spent = (found.summary.calls or 0) >= found.run.opened.limits.max_calls
+        again = "begin anew with a greater --max-calls in another --output-dir" if spent else _again(case, folder)
+        note(_told(ending, found.summary, again, folder))
         raise typer.Exit(code)
 
 
 def _again(case: str, folder: Path) -> str:
-    return f"a2a-trust jury run {shlex.quote(case)} --resume --output-dir {shlex.quote(str(folder))}"
+    return f"go on with: a2a-trust jury run {shlex.quote(case)} --resume --output-dir {shlex.quote(str(folder))}"
 
 
-def _told(ending: Ending, summary: Summary, case: str, folder: Path) -> str:
-    """Return what an ending means, and what to do."""
+def _told(ending: Ending, summary: Summary, again: str, folder: Path) -> str:
+    """Return what an ending means, and what to do; `again` is how an unfinished run comes to its end."""
     place = shlex.quote(str(folder))
     false_accepts = summary.false_accepts.count if summary.false_accepts else 0
     return {
-        "unfinished": f"unfinished: {summary.reason}; go on with: {_again(case, folder)}",
+        "unfinished": f"unfinished: {summary.reason}; {again}",
         "missing": f"{summary.missing.count} answers are missing; the run is finished without them",
         "false-accepts": f"{false_accepts} false accepts, more than --max-false-accept",
         "reviews": f"{summary.reviews.pending.count} wait for a person: a2a-trust jury review {place}",

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from a2a_trust.jury.cases import Case
     from a2a_trust.jury.judges import Trace
     from a2a_trust.jury.providers import Providers
-    from a2a_trust.sources.jury_events import Event, Option
+    from a2a_trust.sources.jury_events import Event, Limits, Option
 
 __all__ = ["CONDITIONS", "RunOptions", "empanel", "planned_calls", "prepare", "reference_providers", "replay", "run"]
 
@@ -134,7 +134,7 @@ def _walk(journal: Journal, matter: _Matter, caller: Caller) -> RunEnded:
         time=0,
         epoch=journal.epoch,
         finished=not bench.missed,
-        reason="too few jurors were present" if bench.missed else "",
+        reason=_reason(caller.calls, opened.limits) if bench.missed else "",
         missing=tuple(bench.missing),
         calls=caller.calls,
         failed=caller.failed,
@@ -143,6 +143,12 @@ def _walk(journal: Journal, matter: _Matter, caller: Caller) -> RunEnded:
     journal.put(ended)
     journal.sync()
     return ended
+
+
+def _reason(calls: int, limits: Limits) -> str:
+    """Return why a run that missed a quorum is not finished."""
+    spent = f", and the {calls} calls that the run may make are made" if calls >= limits.max_calls else ""
+    return f"too few jurors were present{spent}"
 
 
 class _Read:

@@ -124,11 +124,11 @@ class Journal:
         return journal
 
     @classmethod
-    def resume(cls, folder: Path, clock: Callable[[], int] = now, control: str | None = None) -> Self:
-        """Go on with the unfinished run of a folder, in a new epoch; with `control`, only if that is its fingerprint.
+    def resume(cls, folder: Path, clock: Callable[[], int] = now) -> Self:
+        """Go on with the unfinished run of a folder, in a new epoch.
 
         What stands behind the last whole line is set aside (`recovery`). Raises `RunFolderError` where there is no run,
-        another one, or a finished one, `JuryLogError` where a line is not as it was written.
+        a finished one, or one that has no call left, `JuryLogError` where a line is not as it was written.
         """
         with told(folder):
             if not (folder / LOG_NAME).exists():
@@ -137,7 +137,7 @@ class Journal:
                 held.enter_context(locked(folder))
                 reader = LogReader(folder)
                 state = Known(reader.entries())
-                refuse_resuming(folder, state, control)
+                refuse_resuming(folder, state)
                 journal = cls(folder, clock, state, replaying=False)
                 journal.recovery = set_aside(reader.path, reader.tail)
                 journal.epoch = state.epoch + 1

@@ -49,6 +49,8 @@ class Known:
         self.opened: RunOpened | None = None
         self.lines, self.hash, self.time = 0, NO_HASH, 0
         self.epoch, self.finished = 0, False
+        self.calls = 0
+        """Calls that the run had made when it last ended."""
         self.missed: dict[tuple[str, Condition | None], list[int]] = {}
         """Epochs in which an item, or its panel of one condition, missed its quorum."""
         self.resolved: set[str] = set()
@@ -60,7 +62,7 @@ class Known:
                 case RunResumed():
                     self.epoch = event.epoch
                 case RunEnded():
-                    self.finished = event.finished
+                    self.finished, self.calls = event.finished, event.calls
                 case QuorumMissed():
                     self.missed.setdefault((event.item, event.condition), []).append(event.epoch)
                 case Resolved():
@@ -111,25 +113,24 @@ def refuse_other_files(folder: Path) -> None:
 def refuse_beginning(folder: Path, state: Known) -> None:
     """Refuse a folder that holds a run already."""
     if state.opened is not None:
-        raise RunFolderError(_taken(folder, state.opened, finished=state.finished))
+        todo = "choose another --output-dir" + ("" if state.finished else ", or go on with that run: --resume")
+        raise RunFolderError(
+            f"{folder}: holds the {'finished' if state.finished else 'unfinished'} {state.opened.preset} run "
+            f"{state.opened.run} with control fingerprint {state.opened.control[:12]}; a folder holds one run: {todo}"
+        )
 
 
-def refuse_resuming(folder: Path, state: Known, control: str | None) -> None:
-    """Refuse a folder without a run, with another run than the one with a control fingerprint, or a finished one."""
+def refuse_resuming(folder: Path, state: Known) -> None:
+    """Refuse a folder without a run, with a finished one, or with one that ended with no call left."""
     if state.opened is None:
         raise RunFolderError(f"{folder / LOG_NAME}: holds no whole line, so no run began; run without --resume")
-    if control is not None and state.opened.control != control:
-        raise RunFolderError(_taken(folder, state.opened, finished=state.finished))
     if state.finished:
         raise RunFolderError(f"{folder}: the run {state.opened.run} is finished; there is nothing to go on with")
-
-
-def _taken(folder: Path, opened: RunOpened, *, finished: bool) -> str:
-    todo = "choose another --output-dir" + ("" if finished else ", or go on with that run: --resume")
-    return (
-        f"{folder}: holds the {'finished' if finished else 'unfinished'} {opened.preset} run {opened.run} with "
-        f"control fingerprint {opened.control[:12]}; a folder holds one run: {todo}"
-    )
+    if state.calls >= state.opened.limits.max_calls:
+        raise RunFolderError(
+            f"{folder}: the run {state.opened.run} made the {state.calls} calls that it may make, so nobody can be "
+            "asked again; begin anew with a greater --max-calls in another --output-dir"
+        )
 
 
 def set_aside(path: Path, tail: Tail) -> Recovery | None:

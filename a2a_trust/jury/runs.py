@@ -124,6 +124,9 @@ def resume(asked: Asked, folder: Path, tell: Teller) -> Views:
         raise RunFolderError(f"{folder} holds no run to go on with; leave out --resume, or name another --output-dir")
     opened = _opened(folder)
     _refuse_other(asked, folder, opened)
+    if not all((folder / name).is_file() for name in views.NAMES) and views.Views(folder).run.finished:
+        # It was killed between its last event and its views, which are all that is left to do.
+        return views.write_all(folder)
     case: Case = cases.load(asked.case, opened.preset, max_traces=opened.limits.max_traces)
     with Journal.resume(folder) as journal:
         views.remove_all(folder)
