@@ -78,6 +78,31 @@ def test_no_name_persona_or_seat_is_left_in_an_anonymous_text(words: list[str], 
     assert not any(f"({text.lower()})" in left for text in hidden)
 
 
+@pytest.mark.parametrize(
+    "smuggled",
+    [
+        "_{name}_", "**{name}**", "{first}'s", "{first}\u200b", "{zero}", "{dotted}", "{under}", "{wide}", "{accented}",
+        "{first}{last}", "{first}-{last}", "juror 2", "JUROR_2", "{clause}", "{trade}",
+    ],
+)  # fmt: skip
+def test_a_name_that_is_smuggled_is_taken_out(smuggled: str) -> None:
+    """Marks, invisible characters, other forms of the same letters, what a persona says: and nothing around it."""
+    who = ACTORS[1]
+    first, last = who.name.split()
+    trade, clause, *_ = who.persona.replace(";", ".").split(".")
+    name = smuggled.format(
+        name=who.name, first=first, last=last, clause=clause.strip().upper(), trade=trade,
+        zero="\u200b".join(first), dotted=".".join(first), under="_".join(first),
+        wide="".join(chr(ord(char) + 0xFEE0) for char in last), accented="\u0308".join(first),
+    )  # fmt: skip
+    told = panel.anonymous(f"I, {name}, was there: 10 %.", ACTORS)
+    letters = "".join(char for char in told if char.isalpha()).lower()
+    assert panel.SOMEBODY in told
+    assert letters in {"iajurorwasthere", "iajurorswasthere"}
+    assert told.startswith("I, ")
+    assert told.endswith(", was there: 10 %.")
+
+
 def test_a_text_that_names_nobody_stays_what_it_is() -> None:
     """Word for word."""
     text = "The rule was left out; a porter must not promise. Édith's case: 10 %."

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from a2a_trust.jury import prompts
@@ -24,6 +26,9 @@ TEXT = "case"
 """Name under which the text of a case is cited."""
 SOMEBODY = "a juror"
 _MIN_NAME = 3
+_CLAUSE = re.compile(r"[.;]")
+_UNSEEN = {"Mn", "Me", "Cf"}
+"""Categories of accents and of what takes no room."""
 
 
 def walk(bench: Bench, case: PanelCase, label: Option | None) -> None:
@@ -118,9 +123,44 @@ class _Item:
 
 
 def anonymous(text: str, jurors: Sequence[Actor]) -> str:
-    """Return a text in which no juror is named: their personas, names and the parts of these are taken out."""
-    for juror in jurors:
-        for words in (juror.persona, juror.name, juror.id, *juror.name.split()):
-            if len(words) >= _MIN_NAME:
-                text = re.sub(rf"(?<!\w){re.escape(words)}(?!\w)", SOMEBODY, text, flags=re.IGNORECASE)
-    return text
+    """Return a text in which no juror is named: their personas, what these say, names and the parts of these are gone.
+
+    Neither case, accents, marks between letters nor characters that nobody sees hide a name; what is told in other
+    words is not found.
+    """
+    hidden = (
+        words
+        for juror in jurors
+        for words in (juror.persona, *_CLAUSE.split(juror.persona), juror.name, juror.id, *juror.name.split())
+    )
+    pattern = _naming(tuple(dict.fromkeys(words.strip() for words in hidden)))
+    folded, places = _folded(text)
+    places.append(len(text))
+    parts, done = [], 0
+    for found in pattern.finditer(folded) if pattern else ():
+        parts += [text[done : places[found.start()]], SOMEBODY]
+        done = places[found.end()]
+    return "".join((*parts, text[done:]))
+
+
+@lru_cache
+def _naming(hidden: tuple[str, ...]) -> re.Pattern[str] | None:
+    """Return a pattern for any of some words, the longest first, in a folded text."""
+    found = [_word(words) for words in sorted(hidden, key=len, reverse=True) if len(words) >= _MIN_NAME]
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(found)})(?![^\W_])") if found else None
+
+
+def _word(words: str) -> str:
+    runs = re.findall(r"[^\W_]+", _folded(words)[0])
+    return r"[\W_]{0,3}".join(r"(?:[^\w\s]|_)*".join(run) for run in runs) or re.escape(words)
+
+
+def _folded(text: str) -> tuple[str, list[int]]:
+    """Return a text without case, accents, compatibility forms and invisible characters, and where each of it stood."""
+    letters = [
+        (letter, place)
+        for place, char in enumerate(text)
+        for letter in unicodedata.normalize("NFKD", char).casefold()
+        if unicodedata.category(letter) not in _UNSEEN
+    ]
+    return "".join(letter for letter, _ in letters), [place for _, place in letters]
