@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from a2a_trust.jury.citations import MAX_UNADMITTED, Checked, check, unadmitted
+from a2a_trust.jury.citations import MAX_UNADMITTED, Checked, check, identifiers, unadmitted
 from a2a_trust.jury.contracts import Citation
 
 TEXTS = {"E1": "The glass was broken, the glass was clean.", "E2": "A glass was found. 🙂 It was clean."}
@@ -79,6 +79,11 @@ def test_identifiers_that_were_never_admitted_are_found_in_prose() -> None:
 def test_without_admitted_identifiers_there_are_none_to_miss() -> None:
     """A panel's case is one text named `case`; B12 in it is a vitamin."""
     assert unadmitted("B12 and E99", ["case"]) == []
+
+
+def test_what_is_admitted_beside_makes_nothing_else_look_like_a_name() -> None:
+    """An error E42 and a valve V4 that the evidence tells of: E43 was never heard of, V5 is none of our names."""
+    assert unadmitted("E42, E43, V4, V5", ["E1"], identifiers("V4 failed with E42")) == ["E43"]
 
 
 def test_so_many_are_told_and_no_more() -> None:

@@ -1,5 +1,6 @@
 """The tribunal: one hearing, four conditions that go on from it."""
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,13 @@ from typing import Any
 import jury_runs
 import msgspec
 import pytest
-from jury_runs import log_of, of
+from jury_runs import Authored, log_of, of
 
-from a2a_trust.jury import engine, reference
+from a2a_trust.jury import cases, engine, reference
 from a2a_trust.jury.providers import Call, ProviderError, Reply
 from a2a_trust.sources.jury_events import (
     Answered,
+    Cited,
     MessageDelivered,
     OutcomeReached,
     PhaseClosed,
@@ -138,6 +140,25 @@ def test_who_is_silent_in_a_round_keeps_its_earlier_position(tmp_path: Path) -> 
     (held,) = [phase for phase in of(log, PhaseClosed) if phase.phase == "round"]
     assert held.absent
     assert not set(held.absent) & set(held.present)
+
+
+def test_what_the_evidence_itself_names_was_not_invented_by_who_repeats_it(tmp_path: Path) -> None:
+    """An error E42 that stands in the evidence looks like evidence and is none; E99 stands nowhere."""
+    case = cases.load("cold-store", "tribunal")
+    content = json.loads(Path(case.path).read_text(encoding="utf-8"))
+    content["evidence"]["E1"] += " The display showed error E42 and then E043."
+    path = tmp_path / "case.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    provider = Authored(
+        lambda call: (
+            reference.answer(call)
+            | ({"reason": "E42, E43 and E99."} if (call.step, call.actor.id) == ("verdict", "bram") else {})
+        )
+    )
+    jury_runs.run(tmp_path / "run", "tribunal", path, providers={reference.NAME: provider}, condition="independent")
+    cited = of(jury_runs.events(tmp_path / "run"), Cited)
+    assert {(event.actor, event.source) for event in cited if event.status == "unadmitted"} == {("bram", "E99")}
+    assert engine.replay(tmp_path / "run") is not None
 
 
 def test_in_a_star_everybody_speaks_to_the_foreperson_and_she_to_one(tmp_path: Path) -> None:

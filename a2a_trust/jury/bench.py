@@ -152,6 +152,7 @@ class Bench:
             prompt=prompt,
             expected=expected,
             texts=dict(texts or {}),
+            admitted=item.admitted,
             strict_citations=strict_citations,
         )
 

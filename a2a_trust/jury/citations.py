@@ -45,14 +45,20 @@ def check(citation: Citation | Cited, texts: Mapping[str, str]) -> Checked:
     return Checked("mismatch")
 
 
-def unadmitted(prose: str, admitted: Collection[str]) -> list[str]:
-    """Return the identifiers in a text that look like admitted ones and are not, each once, in order.
+def identifiers(prose: str) -> list[str]:
+    """Return the identifiers in a text, each once, in order: up to three capitals and a number."""
+    return list(dict.fromkeys(found.group() for found in _IDENTIFIER.finditer(prose)))
 
-    An identifier is up to three capitals and a number, and looks like an admitted one where its capitals are those of
-    one: E99 where there is an E1. Zeros before the number do not count.
+
+def unadmitted(prose: str, names: Collection[str], admitted: Collection[str] = ()) -> list[str]:
+    """Return the identifiers in a text that look like names of texts and were never admitted, each once, in order.
+
+    One looks like a name where its capitals are those of one: E99 where there is an E1. Zeros before the number do not
+    count. `admitted` are those that may be named beside: an error E42 that the evidence tells of.
     """
-    known = {found.groups() for name in admitted if (found := _IDENTIFIER.fullmatch(name))}
-    kinds = {letters for letters, _ in known}
+    named = {found.groups() for name in names if (found := _IDENTIFIER.fullmatch(name))}
+    known = named | {found.groups() for name in admitted if (found := _IDENTIFIER.fullmatch(name))}
+    kinds = {letters for letters, _ in named}
     strangers = (
         found.group() for found in _IDENTIFIER.finditer(prose) if found[1] in kinds and found.groups() not in known
     )

@@ -333,7 +333,7 @@ def cited_events(request: Request, attempt: int, answer: Answer) -> list[Cited]:
                 text=None if text is None else sha256(text),
             )
         )
-    for stranger in unadmitted(prose_of(answer), (*request.texts, *request.admitted)):
+    for stranger in unadmitted(prose_of(answer), request.texts, request.admitted):
         key = request.key("citation", attempt, len(events))
         span: dict[str, Any] = {"source": stranger, "start": 0, "end": 0, "quote": stranger}
         events.append(Cited(key=key, **request.place(), **actor, **span, status="unadmitted"))
@@ -366,7 +366,7 @@ def _words(event: Cited) -> str:
 def recheck(request: Request, event: Cited) -> Cited:
     """Return a logged citation of an attempt that failed, checked anew against the same texts."""
     if event.status == "unadmitted":
-        known = unadmitted(event.source, (*request.texts, *request.admitted)) != [event.source]
+        known = unadmitted(event.source, request.texts, request.admitted) != [event.source]
         return msgspec.structs.replace(event, status="verified" if known else "unadmitted")
     found = check(event, request.texts)
     return msgspec.structs.replace(event, status=found.status, found=found.found, found_in=found.found_in)

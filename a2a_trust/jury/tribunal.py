@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from a2a_trust.jury import prompts
 from a2a_trust.jury.bench import Jury
+from a2a_trust.jury.citations import identifiers
 from a2a_trust.jury.contracts import Address, Position, Statement, content_of
 from a2a_trust.jury.procedure import Refusal
 from a2a_trust.jury.prompts import Matter, Record, Spoken
@@ -42,6 +43,7 @@ class Tribunal:
             question=case.question,
             options=case.options,
             texts=self._evidence,
+            admitted=_named_by(case),
             facts=facts,
         )
 
@@ -206,6 +208,14 @@ class Tribunal:
             targets=targets,
             texts=self._record.texts,
         )
+
+
+def _named_by(case: TribunalCase) -> tuple[str, ...]:
+    """Return what looks like evidence in the case itself and is none: whoever repeats it has invented nothing."""
+    told = [case.question, case.charge, case.burden, case.summary, *case.evidence.values()]
+    told += [party.brief for party in case.parties]
+    told += [words for witness in case.witnesses for words in (witness.knows, *witness.questions.values())]
+    return tuple(sorted(set(identifiers("\n".join(told))) - set(case.evidence)))
 
 
 class _Turn(NamedTuple):

@@ -160,7 +160,7 @@ class ItemOpened(_Event, tag="item", kw_only=True):
     texts: dict[str, str]
     """By the name under which each is cited."""
     admitted: tuple[str, ...] = ()
-    """Identifiers that may be named in prose, such as E1; those of `texts` may be always."""
+    """Identifiers that may be named in prose beside the names of `texts`: those that the case itself names."""
     facts: dict[str, str] = field(default_factory=dict)
     """What else is told about it: charge, burden, summary."""
     judged: AgentType | None = None
