@@ -152,12 +152,12 @@ class MuteError(Exception):
     ("raised", "words"),
     [
         (ProviderError("no such host"), "no such host"),
-        (ValueError("bad JSON from proxy"), "ValueError: bad JSON from proxy"),
-        (TimeoutError("connect timed out"), "TimeoutError: connect timed out"),
-        (asyncio.CancelledError(), "CancelledError"),
-        (OddError("odd"), "OddError: odd"),
-        (GeneratorExit(), "GeneratorExit"),
-        (MuteError(), "MuteError"),
+        (ValueError("bad JSON from proxy"), "ValueError in answer()"),
+        (TimeoutError("connect timed out"), "TimeoutError in answer()"),
+        (asyncio.CancelledError(), "CancelledError in answer()"),
+        (OddError("odd"), "OddError in answer()"),
+        (GeneratorExit(), "GeneratorExit in answer()"),
+        (MuteError(), "MuteError in answer()"),
         (ProviderError("\x1b[31mred\nline \ud800"), r"\x1b[31mred\x0aline \ud800"),
         (ProviderError("x" * 5_000), "x" * 999 + "…"),
     ],
@@ -170,7 +170,10 @@ def test_whatever_a_provider_raises_is_its_own_fault(
     *,
     blocking: bool,
 ) -> None:
-    """A built-in timeout is not our deadline; cancelling is not the end of the run; the words are safe to keep."""
+    """A built-in timeout is not our deadline; cancelling is not the end of the run; the words are safe to keep.
+
+    Those of a library's error are not kept at all: it may repeat the reply that it could not read.
+    """
     provider = Scripted([raised, verdict()], blocking=blocking)
     (found,) = run(folder, provider, [request()])
     assert found is not None
@@ -375,16 +378,22 @@ def test_a_provider_that_hangs_again_and_again_is_not_called_any_more(folder: Pa
     assert ABANDONED_LIMIT <= codes.count("timeout") == len(provider.calls) <= ABANDONED_LIMIT + limits.concurrency
 
 
-@pytest.mark.parametrize("blocking", [False, True])
+@pytest.mark.parametrize("wish", [KeyboardInterrupt, SystemExit])
+def test_a_provider_that_ends_its_own_thread_ends_nothing_else(wish: type[BaseException], folder: Path) -> None:
+    """A library that calls `sys.exit` is one juror's fault; nobody at the keyboard reaches such a thread."""
+    provider = Scripted(lambda call: wish() if call.actor.id == "j3" else verdict(), blocking=True)
+    requests = [request(f"j{n}") for n in range(1, 5)]
+    found = run(folder, provider, requests, Limits(max_attempts=1))
+    assert [answer is None for answer in found] == [False, False, True, False]
+    assert faults(folder) == ["provider_error"]
+
+
 @pytest.mark.parametrize("wish", [KeyboardInterrupt, SystemExit])
 def test_a_wish_to_end_the_process_ends_the_run_and_leaves_a_log_to_go_on_with(
-    wish: type[BaseException],
-    folder: Path,
-    *,
-    blocking: bool,
+    wish: type[BaseException], folder: Path
 ) -> None:
     """The answers before it are in the log, and are not asked for again."""
-    provider = Scripted(lambda call: wish() if call.actor.id == "j3" else verdict(), blocking=blocking)
+    provider = Scripted(lambda call: wish() if call.actor.id == "j3" else verdict())
     requests = [request(f"j{n}") for n in range(1, 5)]
     journal = Journal.create(folder, opened(Limits(concurrency=1)))
     with pytest.raises(wish), journal:

@@ -48,7 +48,7 @@ class Task(NamedTuple):
 
 class _Done(NamedTuple):
     number: int
-    outcome: Outcome | BaseException
+    outcome: Outcome
     at: float
 
 
@@ -99,7 +99,8 @@ class Pool:
 
     def _blocks(self, task: Task) -> bool:
         provider = self._providers.get(task.call.actor.provider)
-        return provider is not None and provider.blocking
+        # Who does not say is not trusted with the run's own thread.
+        return provider is not None and getattr(provider, "blocking", True)
 
     def _inline(self, task: Task, settle: Callable[[Task, Outcome, int], Task | None]) -> Task | None:
         began = monotonic()
@@ -107,10 +108,7 @@ class Pool:
         if provider is None:
             outcome: Outcome = Fault("provider_error", f"no provider is named {task.call.actor.provider!r}")
         else:
-            found = _ask(provider, task)
-            if isinstance(found, BaseException):
-                raise found
-            outcome = found
+            outcome = _ask(provider, task, (KeyboardInterrupt, SystemExit))
         took = monotonic() - began
         return settle(task, outcome if took <= self._deadline else self._late(), _ms(took))
 
@@ -143,8 +141,6 @@ class Pool:
             active = self._active.pop(done.number, None)
             if active is None:
                 continue
-            if isinstance(done.outcome, BaseException):
-                raise done.outcome
             took = done.at - active.began
             outcome = done.outcome if took <= self._deadline else self._late()
             self._next(settle(active.task, outcome, _ms(took)))
@@ -177,12 +173,15 @@ def _work(done: SimpleQueue[_Done], number: int, provider: Provider, task: Task)
     done.put(_Done(number, outcome, monotonic()))
 
 
-def _ask(provider: Provider, task: Task) -> Outcome | BaseException:
-    """Return what a provider gives; what it raises is a fault of the call, but for a wish to end the process."""
+def _ask(provider: Provider, task: Task, passing: tuple[type[BaseException], ...] = ()) -> Outcome:
+    """Return what a provider gives; what it raises is a fault of the call, but for what is passed on.
+
+    That is a wish to end the process, in the thread that can have it: in one of our own it is the provider's alone.
+    """
     try:
         return _plain(task.job.invoke(provider, task.call))
-    except (KeyboardInterrupt, SystemExit) as error:
-        return error
+    except passing:
+        raise
     except BaseException as error:  # noqa: BLE001 - one juror's provider never ends the run
         return Fault("provider_error", _told(error))
 
@@ -201,12 +200,17 @@ def _plain(reply: object) -> Reply:
 
 
 def _told(error: BaseException) -> str:
-    try:
-        words = str(error)
-    except Exception:  # noqa: BLE001 - an error that cannot say what it is
-        words = ""
-    name = "" if isinstance(error, ProviderError) else type(error).__name__
-    return safe(": ".join(filter(None, (name, words))) or type(error).__name__, MAX_WORDS)
+    """Return what may stand in a log: the words of a `ProviderError`, of any other error only what and where it was.
+
+    Its words may be those of a reply that could not be read, which no log holds.
+    """
+    if isinstance(error, ProviderError):
+        return safe(str(error), MAX_WORDS) or type(error).__name__
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    where = f" in {last.tb_frame.f_code.co_name}()" if last is not None else ""
+    return safe(f"{type(error).__name__}{where}", MAX_WORDS)
 
 
 def _ms(seconds: float) -> int:

@@ -1,7 +1,8 @@
 """The seam between the engine and whatever answers for a juror: a model, a program, a test double.
 
 A provider gets one call at a time and returns a text, which it need not check. Whatever it raises is a fault of the
-call, never of the run. What it knows is in the call: no other juror's, and nothing that the prompt was not made of.
+call, never of the run; only the words of a `ProviderError` are logged. What it knows is in the call: no other juror's,
+and nothing that the prompt was not made of.
 """
 
 from __future__ import annotations
