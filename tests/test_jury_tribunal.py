@@ -1,6 +1,7 @@
 """The tribunal: one hearing, four conditions that go on from it."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,31 @@ def test_what_the_evidence_itself_names_was_not_invented_by_who_repeats_it(tmp_p
     jury_runs.run(tmp_path / "run", "tribunal", path, providers={reference.NAME: provider}, condition="independent")
     cited = of(jury_runs.events(tmp_path / "run"), Cited)
     assert {(event.actor, event.source) for event in cited if event.status == "unadmitted"} == {("bram", "E99")}
+    assert engine.replay(tmp_path / "run") is not None
+
+
+@pytest.mark.parametrize("condition", ["star", "mesh"])
+def test_a_reply_reaches_the_one_who_spoke_and_nobody_else(tmp_path: Path, condition: str) -> None:
+    """With what it is shown next, within its condition."""
+    provider = Authored(
+        lambda call: (
+            reference.answer(call)
+            | ({"reply": f"reply of {call.actor.id} in {call.round}"} if call.step == "position" else {})
+        )
+    )
+    jury_runs.run(tmp_path / "run", "tribunal", providers={reference.NAME: provider}, condition=condition, rounds=2)
+    log = jury_runs.events(tmp_path / "run")
+    due = {(sent.sender, f"reply of {sent.target} in {sent.round}") for sent in of(log, MessageDelivered)}
+    shown = {
+        (call.actor.id, text)
+        for call in provider.calls
+        for text in re.findall(r"reply of \w+ in \d", call.prompt.shown.get("replies", ""))
+    }
+    assert shown
+    assert shown <= due
+    assert {seat for seat, _ in due} == {seat for seat, text in shown if text.endswith("1")}
+    others = [call for call in provider.calls if "replies" not in call.prompt.shown]
+    assert not any("reply of" in call.prompt.user for call in others)
     assert engine.replay(tmp_path / "run") is not None
 
 

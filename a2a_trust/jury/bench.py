@@ -12,6 +12,7 @@ from a2a_trust.jury.calls import Opening, Request
 from a2a_trust.jury.contracts import Answer, Ballot, Expected, Position, Verdict, content_of
 from a2a_trust.jury.outcome import outcome_of
 from a2a_trust.jury.procedure import Deliberation, Panel, ProcedureError, Refusal, nonce_of
+from a2a_trust.jury.prompts import Replied
 from a2a_trust.jury.providers import Prompt
 from a2a_trust.sources.jury_events import (
     Actor,
@@ -76,6 +77,7 @@ class Positions:
         self.jury = jury
         self.deliberation = deliberation
         self._held = dict(jury.sealed)
+        self._replies: dict[str, list[Replied]] = {}
 
     def __getitem__(self, actor: Actor) -> Verdict:
         return self._held[actor.id]
@@ -84,6 +86,15 @@ class Positions:
         """Take a new position in the place of an earlier one."""
         self.deliberation.move(actor.id, position.vote)
         self._held[actor.id] = position
+
+    def reply(self, to: Actor, speaker: Actor, text: str) -> None:
+        """Take a reply to the one who spoke; a blank one says nothing."""
+        if text.strip():
+            self._replies.setdefault(to.id, []).append(Replied(speaker=speaker.name, text=text))
+
+    def replies_to(self, actor: Actor) -> list[Replied]:
+        """Return what was answered to one's own messages, in order."""
+        return self._replies.get(actor.id, [])
 
     def state(self) -> list[tuple[str, msgspec.Raw]]:
         """Return what a phase ends with."""

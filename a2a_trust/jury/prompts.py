@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from a2a_trust.jury.case_types import Party, Witness
     from a2a_trust.jury.contracts import Address, Verdict
 
-VERSION = 1
+VERSION = 2
 """Of how parts are put together; their wording is in the fingerprint by itself."""
 
 _WORDS = {
@@ -57,7 +57,7 @@ _WORDS = {
     ),
     "position": (
         "The message above is for you. Say where you stand now, changed or not. `reply` (at most 700 characters) goes"
-        " to its sender alone."
+        " to its sender alone, with whatever the sender is shown next."
     ),
     "digest": (
         "Above is what the panel gave as reasons, yours among them, in no order. Say where you stand now, changed or"
@@ -116,6 +116,14 @@ class Spoken(Struct, frozen=True, kw_only=True):
         side = f", for {self.side}" if self.side else ""
         question = f"\n{_fenced('question', self.question)}" if self.question else ""
         return f"{self.kind.capitalize()} of {self.speaker}{side}{asked}{cited}{question}"
+
+
+class Replied(Struct, frozen=True, kw_only=True):
+    """What somebody who was spoken to answered, for the one who spoke."""
+
+    speaker: str
+    """Name of who answered."""
+    text: str
 
 
 class Record(Struct, frozen=True, kw_only=True):
@@ -177,25 +185,39 @@ def verdict(actor: Actor, matter: Matter, record: Record, trust: str = "") -> Pr
 
 
 def address(  # noqa: PLR0913, PLR0917 - what a juror knows when it speaks, each thing by itself
-    actor: Actor, matter: Matter, record: Record, own: Verdict, targets: Mapping[str, str], trust: str = ""
+    actor: Actor,
+    matter: Matter,
+    record: Record,
+    own: Verdict,
+    targets: Mapping[str, str],
+    replies: Sequence[Replied] = (),
+    trust: str = "",
 ) -> Prompt:
-    """Return what a juror is shown that speaks to another; `targets` are names by seat."""
-    parts = {"matter": matter.text(), "record": record.text, "own": _own(own), **_trust(trust)}
+    """Return what a juror is shown that speaks to another; `targets` are names by seat, `replies` those to it alone."""
+    parts = {"matter": matter.text(), "record": record.text, "own": _own(own), **_replies(replies), **_trust(trust)}
     named = ", ".join(f"{seat} ({name})" for seat, name in targets.items())
     words = [_WORDS["address"].format(targets=named), _WORDS["cite"].format(), _WORDS["prose"]]
-    return _prompt(actor, parts, words, _heard(matter, record) | {"own": _plain(own)})
+    return _prompt(actor, parts, words, _heard(matter, record) | {"own": _plain(own), "replies": _plainly(replies)})
 
 
 def position(  # noqa: PLR0913, PLR0917 - as above
-    actor: Actor, matter: Matter, record: Record, own: Verdict, sender: str, message: Address, trust: str = ""
+    actor: Actor,
+    matter: Matter,
+    record: Record,
+    own: Verdict,
+    sender: str,
+    message: Address,
+    replies: Sequence[Replied] = (),
+    trust: str = "",
 ) -> Prompt:
-    """Return what a juror is shown that was spoken to; `sender` is a name."""
+    """Return what a juror is shown that was spoken to; `sender` is a name, `replies` are those to it alone."""
     cited = "".join(f"\n{_fenced('quote of ' + cite.source, cite.quote)}" for cite in message.citations)
     told = f"{sender} speaks to you ({message.move}):\n{_fenced('message', message.message)}{cited}"
-    parts = {"matter": matter.text(), "record": record.text, "own": _own(own), "message": told, **_trust(trust)}
+    parts = {"matter": matter.text(), "record": record.text, "own": _own(own), **_replies(replies), "message": told}
     words = [_WORDS["position"], _verdict(matter), _WORDS["cite"].format(), _WORDS["prose"]]
     heard = {"text": message.message, "move": message.move, "cites": [cite.source for cite in message.citations]}
-    return _prompt(actor, parts, words, _heard(matter, record) | {"own": _plain(own), "message": heard})
+    data = {"own": _plain(own), "message": heard, "replies": _plainly(replies)}
+    return _prompt(actor, parts | _trust(trust), words, _heard(matter, record) | data)
 
 
 def ballot(actor: Actor, matter: Matter, own: Verdict) -> Prompt:
@@ -268,6 +290,15 @@ def _trust(text: str) -> dict[str, str]:
 
 def _own(own: Verdict) -> str:
     return f"Where you stood until now:\n{_fenced('own', canonical(_plain(own)).decode())}"
+
+
+def _replies(replies: Sequence[Replied]) -> dict[str, str]:
+    told = [f"{reply.speaker} answered what you said:\n{_fenced('reply', reply.text)}" for reply in replies]
+    return {"replies": "\n".join(told)} if told else {}
+
+
+def _plainly(replies: Sequence[Replied]) -> list[dict[str, str]]:
+    return [{"speaker": reply.speaker, "text": reply.text} for reply in replies]
 
 
 def _plain(own: Verdict) -> dict[str, Any]:

@@ -27,7 +27,7 @@ class Prompt(Struct, frozen=True, kw_only=True):
     system: str
     user: str
     shown: dict[str, str] = field(default_factory=dict)
-    """The named parts of the text: record, digest, message, trust, complaint."""
+    """The named parts of the text: record, digest, message, replies, trust, complaint."""
     data: dict[str, Any] = field(default_factory=dict)
     """The same, typed, for providers that compute rather than read; it holds nothing that the text does not tell."""
 

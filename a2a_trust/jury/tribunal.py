@@ -175,7 +175,13 @@ class Tribunal:
                     speaker,
                     targets,
                     prompts.address(
-                        speaker, self._matter, self._record, positions[speaker], named, bench.trust_for(speaker)
+                        speaker,
+                        self._matter,
+                        self._record,
+                        positions[speaker],
+                        named,
+                        positions.replies_to(speaker),
+                        bench.trust_for(speaker),
                     ),
                 )
             ]
@@ -185,12 +191,20 @@ class Tribunal:
         bench.deliver(positions, turn.round, speaker, message)
         target = bench.seat(message.target)
         prompt = prompts.position(
-            target, self._matter, self._record, positions[target], speaker.name, message, bench.trust_for(target)
+            target,
+            self._matter,
+            self._record,
+            positions[target],
+            speaker.name,
+            message,
+            positions.replies_to(target),
+            bench.trust_for(target),
         )
         (answer,) = bench.ask([self._spoken_to(positions, turn, target, (), prompt)])
         if not isinstance(answer, Position):
             return [target.id]
         positions.move(target, answer)
+        positions.reply(speaker, target, answer.reply)
         return []
 
     def _spoken_to(

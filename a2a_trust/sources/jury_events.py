@@ -179,7 +179,7 @@ class Answered(_Event, tag="answer", kw_only=True):
     prompt: Hash
     """SHA-256 of the whole prompt, as sent."""
     shown: dict[str, Hash] = field(default_factory=dict)
-    """Hashes of its parts, by name: record, digest, message, trust, complaint."""
+    """Hashes of its parts, by name: record, digest, message, replies, trust, complaint."""
     content: msgspec.Raw
     """The answer, canonical JSON of its contract: never the reasoning behind it."""
     ms: int
