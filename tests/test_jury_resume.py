@@ -1,6 +1,11 @@
 """A run that is killed at any event and gone on with ends as if nothing had happened, and asks nothing twice."""
 
 import json
+import random
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,9 +15,11 @@ import pytest
 
 from a2a_trust.errors import JuryLogError, RunFolderError
 from a2a_trust.jury import cases, engine, faulty, reference
+from a2a_trust.jury.check import check
 from a2a_trust.jury.journal import Journal
 from a2a_trust.jury.providers import Call, ProviderError, Reply
 from a2a_trust.sources.jury_events import (
+    LOG_NAME,
     Event,
     Preset,
     QuorumMissed,
@@ -135,6 +142,49 @@ def test_a_kill_at_any_event_changes_nothing(tmp_path: Path, preset: Preset, mon
         # A call is made again only if the kill came between its answer and the log.
         assert sum(len(provider.asked) for provider in counted) <= calls + 1
         assert engine.replay(folder) is not None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+def test_a_process_that_is_killed_outright_is_gone_on_with(tmp_path: Path) -> None:
+    """Wherever it is: in a call, in the middle of a frame, behind its last event, before its views."""
+    data = cases.load("trajectories", "judges")
+    assert isinstance(data, cases.Dataset)
+    rows = [json.loads(line) for line in data.path.read_bytes().splitlines()]
+    many = tmp_path / "many.jsonl"
+    many.write_text(
+        "".join(json.dumps(row | {"trace_id": f"{row['trace_id']}-{n}"}) + "\n" for n in range(40) for row in rows),
+        encoding="utf-8",
+    )
+    command = [str(Path(sys.executable).parent / "a2a-trust"), "jury", "run", str(many), "-q", "--output-dir"]
+    first = ["--faulty", "brisk=malformed", "--trust", "off"]
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    whole = tmp_path / "whole"
+    code = subprocess.run([*command, str(whole), *first], check=False, **quiet).returncode
+    expected, size = jury_runs.told(jury_runs.events(whole)), (whole / LOG_NAME).stat().st_size
+    kills = 0
+    for number in range(6):
+        folder = tmp_path / str(number)
+        log = folder / LOG_NAME
+        chance = random.Random(number)  # noqa: S311 - where a test kills
+        for part in range(1, 5):
+            more = ["--resume"] if log.exists() else first
+            process = subprocess.Popen([*command, str(folder), *more], **quiet)
+            # Every fourth is killed near its end, the others after some part of the log.
+            until = size - 1 if part == 4 else size * chance.uniform(part - 0.9, part) / 4
+            while process.poll() is None and (not log.exists() or log.stat().st_size < until):
+                time.sleep(0.001)
+            time.sleep(chance.uniform(0, 0.05))
+            process.kill()
+            kills += process.wait() == -signal.SIGKILL
+        done = subprocess.run([*command, str(folder), "--resume"], check=False, **quiet).returncode
+        log_of_it = jury_runs.events(folder)
+        assert jury_runs.told(log_of_it) == expected
+        assert engine.replay(folder) is not None
+        # A run that was killed as it went away, its views written, has nothing left to go on with.
+        assert done in {code, RunFolderError.exit_code}
+        assert check(folder).holds
+    assert kills > 12
 
 
 def test_a_finished_run_is_not_gone_on_with(tmp_path: Path) -> None:
