@@ -170,14 +170,6 @@ def test_conditions_begin_from_the_same_seals() -> None:
     assert (one.rounds_held, other.rounds_held) == (1, 0)
 
 
-def test_a_part_of_the_panel_may_deliberate() -> None:
-    """A lone juror is a panel within the panel; a stranger is none."""
-    made = sealed()
-    assert made.deliberate("solo", seats=("j3",)).present == ("j3",)
-    with pytest.raises(ProcedureError, match="no seat"):
-        made.deliberate("solo", seats=("j9",))
-
-
 def test_an_unknown_panel_is_refused(tmp_path: Path) -> None:
     """The bench hears nobody who was never sealed."""
     with Journal.create(tmp_path / "run", opened()) as journal:

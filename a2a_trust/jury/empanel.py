@@ -13,6 +13,7 @@ from a2a_trust.errors import CaseError, UsageError
 from a2a_trust.jury import faulty, judges, panel, personas, prompts, reference, tribunal
 from a2a_trust.jury.case_types import Agent, Judge, PanelCase, TribunalCase
 from a2a_trust.jury.cases import Case, CaseFile, Dataset
+from a2a_trust.jury.procedure import MAX_ROUNDS
 from a2a_trust.sources.jury_events import (
     NO_HASH,
     Actor,
@@ -38,7 +39,6 @@ CONDITIONS: dict[Preset, tuple[Condition, ...]] = {
     "panel": (panel.CONDITION,),
     "judges": (judges.CONDITION,),
 }
-MAX_ROUNDS = 3
 RuleKind: TypeAlias = Literal["majority", "supermajority", "unanimous", "agreement"]
 FIXTURES = {reference.NAME, faulty.NAME, faulty.HUNG}
 """Providers that are test doubles."""

@@ -20,6 +20,7 @@ from a2a_trust.jury.contracts import (
     citations_of,
     content_of,
     prose_of,
+    read_answer,
     schema_of,
     validate,
 )
@@ -191,7 +192,7 @@ class Asking:
 
     def value(self, logged: Event) -> Answer:
         """Return the answer."""
-        return validate(self.request.step, bytes(logged.content), self.request.expected)  # type: ignore[union-attr] # only answers come here
+        return read_answer(self.request.step, logged.content)  # type: ignore[union-attr] # only answers come here
 
 
 class Revealing:

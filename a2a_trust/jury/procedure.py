@@ -14,7 +14,7 @@ from a2a_trust.jury.outcome import Outcome, outcome_of, quorum_needed
 from a2a_trust.sources.jury_events import Condition, Rule, sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 MAX_ROUNDS = 3
 ISOLATED: frozenset[Condition] = frozenset({"solo", "independent"})
@@ -124,21 +124,15 @@ class Panel:
         self._opened[actor] = hmac.compare_digest(commitment(nonce, verdict), self._commitments[actor])
         return self._opened[actor]
 
-    def deliberate(
-        self, condition: Condition, seats: Iterable[str] = (), foreperson: str | None = None
-    ) -> Deliberation:
-        """Begin what follows the seals under one topology, for those of the panel who take part (by default all).
+    def deliberate(self, condition: Condition, foreperson: str | None = None) -> Deliberation:
+        """Begin what follows the seals under one topology.
 
         Raises `ProcedureError` before sealing is closed, or where the quorum is missed.
         """
         self._need_sealed(f"deliberation ({condition}) begins")
         if not self.quorum.met:
             raise ProcedureError(f"{self.item}: deliberation ({condition}) begins without a quorum: {self.quorum}")
-        chosen = tuple(seats) or self.seats
-        for seat in chosen:
-            self._need_seat(seat)
-        votes = {seat: vote for seat, vote in self._votes.items() if seat in chosen}
-        return Deliberation(self, condition, chosen, votes, foreperson)
+        return Deliberation(self, condition, dict(self._votes), foreperson)
 
     def _need_seat(self, actor: str) -> None:
         if actor not in self.seats:
@@ -161,12 +155,10 @@ class Panel:
 class Deliberation:
     """One condition of a panel: rounds, then one ballot each, then the outcome."""
 
-    def __init__(
-        self, panel: Panel, condition: Condition, seats: Sequence[str], votes: dict[str, str], foreperson: str | None
-    ) -> None:
-        if condition == "star" and foreperson not in seats:
+    def __init__(self, panel: Panel, condition: Condition, votes: dict[str, str], foreperson: str | None) -> None:
+        if condition == "star" and foreperson not in panel.seats:
             raise ProcedureError(f"{panel.item}: a star needs a foreperson with a seat, not {foreperson!r}")
-        self.panel, self.condition, self.seats, self.foreperson = panel, condition, tuple(seats), foreperson
+        self.panel, self.condition, self.foreperson = panel, condition, foreperson
         self.rounds_held = 0
         self._votes = votes
         self._ballots: dict[str, bool] = {}
@@ -174,7 +166,7 @@ class Deliberation:
     @property
     def present(self) -> tuple[str, ...]:
         """Who has a vote, in seat order."""
-        return tuple(seat for seat in self.seats if seat in self._votes)
+        return self.panel.present
 
     def begin_round(self) -> int | Refusal:
         """Begin a round and return its number, from 1; a reason where no more were asked for.
@@ -249,9 +241,8 @@ class Deliberation:
         missing = [seat for seat in self.present if seat not in self._ballots]
         if missing:
             raise ProcedureError(f"{self._name}: the outcome is asked for before {', '.join(missing)} cast a ballot")
-        return outcome_of(
-            self.panel.rule, [self._votes[seat] for seat in self.present], self.panel.options, len(self.seats)
-        )
+        panel = self.panel
+        return outcome_of(panel.rule, [self._votes[seat] for seat in self.present], panel.options, len(panel.seats))
 
     @property
     def _name(self) -> str:
