@@ -20,7 +20,7 @@ HISTORY_ROWS = 64
 ADOPTED = "adopted"
 """Scope of rows from another store: their ids say what they recorded, whatever the session they stand in."""
 
-Key = tuple[int, str, int, int, int, str]
+Key = tuple[int, str, int, int, int, str, str]
 
 
 class Dimension(StrEnum):
@@ -232,7 +232,9 @@ class Row(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel",
     @property
     def key(self) -> Key:
         """The place of this row in global event-time order."""
-        return (self.time, self.event or self.session, self.gen, self.seq, self.pos, self.id)
+        heard = self.evidence.heard
+        run = heard.run if heard else ""  # tells apart what two runs say of one event at one time
+        return (self.time, self.event or self.session, self.gen, self.seq, self.pos, run, self.id)
 
 
 class DimensionTrust(Struct, kw_only=True, rename="camel"):

@@ -11,7 +11,7 @@ import pytest
 from homes import agents_of, differences, rows_of, scratch
 from hypothesis import given
 from hypothesis import strategies as st
-from jurymade import CAST, JUDGES, Run, actor, frame, framed, ingest
+from jurymade import CAST, JUDGES, STEP, T0, Run, actor, frame, framed, ingest
 from typer.testing import CliRunner
 
 from a2a_trust import cli, facts
@@ -364,11 +364,16 @@ def test_a_slash_in_a_name_makes_no_session_of_two(tmp_path: Path) -> None:
 # ------------------------------------------------------------------ any order, any cut
 
 
-def shared() -> list[Run]:
-    """Two tellings of one hearing, and a run of judges."""
+def shared(data: st.DataObject) -> list[Run]:
+    """Two tellings of one hearing, each event sooner, later or just when the other says, and a run of judges."""
     hearing = je.sha256("one hearing")
-    later = tribunal(run="run-3", hearing=hearing, start=1_790_000_500_000)
-    return [tribunal(hearing=hearing), later, judges()]
+    tellings = [tribunal(run=name, hearing=hearing) for name in data.draw(st.permutations(("run-1", "run-3")))]
+    for run in tellings:
+        now = T0
+        for event in run.events:
+            now += data.draw(st.sampled_from((0, 0, 1, STEP, 5 * STEP)))
+            event.time = now
+    return [*tellings, judges()]
 
 
 @given(data=st.data())
@@ -379,7 +384,7 @@ def test_any_split_over_any_readings_gives_the_same_agents(data: st.DataObject) 
     with scratch() as name:
         folder = Path(name)
         whole = {}
-        for number, run in enumerate(shared()):
+        for number, run in enumerate(shared(data)):
             path = run.write(folder / "runs" / str(number), 3) / je.LOG_NAME
             whole[path] = path.read_bytes()
         ingest(folder / "whole", folder / "runs", fixtures=True)

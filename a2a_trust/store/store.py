@@ -292,7 +292,8 @@ class TrustStore:
     def _retold(self, row: Row) -> Row | None:
         """Return what supersedes the recorded row of an event that was told before; `None` where that one stays.
 
-        Two runs may tell of one hearing, each at its own time. Whichever is read first, the earlier one counts.
+        Two runs may tell of one hearing, each at its own time. Whichever is read first, the earlier one counts; of
+        equal times that of the run whose id sorts first.
         """
         if row.evidence.heard is None:
             return None
@@ -301,7 +302,7 @@ class TrustStore:
             stands, number = f"{row.id}~{number}", number + 1
         # What is not recorded yet stands before it in the same slice.
         known = next(audit.read_row_at(self.home / AUDIT, self.cache.offsets_of(row.scope, stands)), None)
-        if known is None or known.time <= row.time:
+        if known is None or known.key[:-1] <= row.key[:-1]:
             return None
         return msgspec.structs.replace(row, id=f"{row.id}~{number}", supersedes=stands)
 
