@@ -30,6 +30,15 @@ def _shown(char: str) -> str:
     return char
 
 
+def is_text(found: str) -> bool:
+    """Tell whether UTF-8 can hold it; a file's name, or an argument, whose bytes were no text cannot be written."""
+    try:
+        found.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def when(time_ms: int, *, exact: bool = False) -> str:
     """Return a time as `2026-11-30 16:55`, or exactly, `2026-11-30 16:55:01.042`, in UTC; `undated` for 0."""
     if time_ms <= 0:

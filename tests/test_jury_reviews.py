@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import sqlite3
+import sys
 import threading
 from typing import TYPE_CHECKING
 
 import pytest
 from jurylogs import judges, tribunal
 
-from a2a_trust.errors import ResolutionError, TrustError
+from a2a_trust.errors import ResolutionError, RunFolderError, TrustError
 from a2a_trust.jury import reviews
 from a2a_trust.jury.journal import read_events
 from a2a_trust.jury.reviews import DATABASE, Key, Queue, Review
@@ -18,6 +21,7 @@ from a2a_trust.jury.views import NAMES, Views, write_all
 from a2a_trust.sources.jury_events import LOG_NAME, Resolved, sha256
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 CASE = sha256("case")
@@ -31,6 +35,17 @@ def runs(tmp_path: Path) -> Path:
     write_all(judges().write(root / "one"))
     write_all(tribunal().write(root / "two"))
     return root
+
+
+def database_of_somebody_else(path: Path) -> None:
+    """Another program's data, under a name that is ours."""
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.executescript("CREATE TABLE books (title TEXT); INSERT INTO books VALUES ('Emma'); PRAGMA user_version = 1")
+
+
+def text_of_somebody_else(path: Path) -> None:
+    """No database at all."""
+    path.write_text("a list of books\n" * 100)
 
 
 def waiting(place: Path) -> list[str]:
@@ -71,14 +86,55 @@ def test_a_listing_writes_nothing_where_there_is_nothing(tmp_path: Path) -> None
 
 
 def test_the_database_can_be_deleted(runs: Path) -> None:
-    """It is an index: without it, or with another file in its place, the same waits."""
+    """It is an index: without it, or with an empty file in its place, the same waits."""
     before = waiting(runs)
     assert (runs / DATABASE).exists()
-    for content in (None, b"", b"this is no database, though a file of its name" * 100):
+    for content in (None, b""):
         (runs / DATABASE).unlink()
         if content is not None:
             (runs / DATABASE).write_bytes(content)
         assert waiting(runs) == before
+
+
+@pytest.mark.parametrize("damage", [b"\xff" * 4096, b""])
+def test_a_damaged_index_is_made_anew(runs: Path, damage: bytes) -> None:
+    """One of ours, as its header says; also one of another version."""
+    before = waiting(runs)
+    content = (runs / DATABASE).read_bytes()
+    (runs / DATABASE).write_bytes(content[:100] + damage)
+    assert waiting(runs) == before
+    with contextlib.closing(sqlite3.connect(runs / DATABASE)) as db:
+        db.execute("PRAGMA user_version = 99")
+    assert waiting(runs) == before
+    assert (runs / DATABASE).read_bytes() == content
+
+
+@pytest.mark.parametrize("make", [database_of_somebody_else, text_of_somebody_else])
+def test_what_somebody_else_keeps_there_stays(
+    runs: Path, make: Callable[[Path], None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not a byte of it changes, the same waits, and it is said that there is no index."""
+    before = waiting(runs)
+    (runs / DATABASE).unlink()
+    make(runs / DATABASE)
+    content = (runs / DATABASE).read_bytes()
+    assert waiting(runs) == before
+    assert resolve(runs).resolution is not None
+    assert (runs / DATABASE).read_bytes() == content
+    assert "is no index of reviews" in caplog.text
+
+
+@pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="any bytes are a name on Linux alone")
+def test_a_folder_whose_name_is_no_text_hides_no_other(runs: Path) -> None:
+    """It is named among those that were not read; asked for by itself it is refused."""
+    odd = runs / os.fsdecode(b"odd-\x9b")
+    shutil.copytree(runs / "one", odd)
+    assert waiting(runs) == ["t3", "t5"]
+    with Queue(runs) as queue:
+        assert queue.unread() == [(odd.name, "its name is no text; rename it")]
+    for look in (Queue, Views):
+        with pytest.raises(RunFolderError, match="is no text"):
+            look(odd)
 
 
 def test_a_log_that_changed_is_read_again_and_no_other(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,6 +182,9 @@ def test_a_decision_goes_into_the_log_and_the_views_follow(runs: Path) -> None:
         (WAITS, "accept", {"note": " \n"}, "--note is blank"),
         (WAITS, "accept", {"resolver": "\t"}, "--resolver is blank"),
         (WAITS, "accept", {"note": "x" * 2001}, "2001 characters"),
+        (WAITS, "accept", {"note": "a\udc9b"}, "--note 'a.*' is no text"),
+        (WAITS, "accept", {"resolver": "\ud800"}, "--resolver .* is no text"),
+        (Key("run-1", CASE, "t\udc9b"), "accept", {}, "--trace .* is no text"),
         (WAITS, "accept", {"line": "0123456789ab"}, "another log|made from the outcome 0123456789ab"),
     ],
 )

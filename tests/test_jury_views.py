@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,7 +31,7 @@ def test_a_view_that_was_deleted_comes_back_the_same(folder: Path, name: str) ->
     before = (folder / name).read_bytes()
     (folder / name).unlink()
     (difference,) = [found for one in NAMES if (found := Views(folder).difference(one))]
-    assert str(difference) == f"{name}: found no such file, the log gives one"
+    assert str(difference) == f"{name}: found no such file, expected one"
     Views(folder).write(name)
     assert (folder / name).read_bytes() == before
 
@@ -59,6 +60,12 @@ def test_a_change_of_a_view_is_named(folder: Path, name: str, field: str, change
     difference = Views(folder).difference(name)
     assert difference is not None
     assert (difference.file, difference.place) == (name, field)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps other rights")
+def test_views_are_as_private_as_their_log(folder: Path) -> None:
+    """They hold the same texts."""
+    assert {(folder / name).stat().st_mode & 0o777 for name in NAMES} == {0o600}
 
 
 def test_white_space_alone_is_a_difference(folder: Path) -> None:

@@ -7,6 +7,7 @@ read. A decision goes into the log of its run first; the queue and the run's vie
 from __future__ import annotations
 
 import contextlib
+import logging
 import sqlite3
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,16 +18,23 @@ from a2a_trust.errors import JuryLogError, ResolutionError, RunFolderError
 from a2a_trust.jury import views
 from a2a_trust.jury.fold import Item, Reading, Run, verdict_of
 from a2a_trust.jury.journal import append, read_lines
+from a2a_trust.jury.run_folder import expect_text
 from a2a_trust.sources.jury_events import LOG_NAME, Answered, OutcomeReached, Resolved, key_of
+from a2a_trust.store import files
+from a2a_trust.text import is_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from typing import Self
 
+_LOG = logging.getLogger("a2a_trust")
 DATABASE = "reviews.sqlite"
 RESOLVER_LIMIT, NOTE_LIMIT = 200, 2000
 _VERSION = 1
+_APPLICATION = 0x61327472
+"""The `application_id` of the database, which tells it from another program's."""
+_HEADER_BYTES = 100
 _BUSY_SECONDS = 5.0
 _SCHEMA = """
 CREATE TABLE runs (folder TEXT PRIMARY KEY, size INTEGER, changed INTEGER, unread TEXT);
@@ -80,10 +88,18 @@ class Queue:
     """The reviews of a folder of runs, or of one run's own folder. A context manager."""
 
     def __init__(self, place: Path) -> None:
-        """Read what is new in the logs. A folder without runs stays as it is, and so does that of a single run."""
+        """Read what is new in the logs. A folder without runs stays as it is, and so does that of a single run.
+
+        Raises:
+            RunFolderError: The place is a run whose folder cannot be named.
+        """
         self.place = place
         self._single = (place / LOG_NAME).is_file()
-        self._folders = {folder.name: folder for folder in _runs(place)}
+        if self._single:
+            expect_text(place)
+        found = list(_runs(place))
+        self._folders = {folder.name: folder for folder in found if is_text(folder.name)}
+        self._nameless = [folder.name for folder in found if folder.name not in self._folders]
         self._db = self._connect()
 
     def __enter__(self) -> Self:
@@ -103,7 +119,8 @@ class Queue:
 
     def unread(self) -> list[tuple[str, str]]:
         """Return the folders whose logs could not be read, with the reason."""
-        return self._db.execute("SELECT folder, unread FROM runs WHERE unread != '' ORDER BY folder").fetchall()
+        found = self._db.execute("SELECT folder, unread FROM runs WHERE unread != '' ORDER BY folder").fetchall()
+        return [*found, *((name, "its name is no text; rename it") for name in self._nameless)]
 
     def find(self, trace: str, run: str = "", dataset: str = "") -> Review:
         """Return the review of a trace, told from others by the beginning of its run and data set.
@@ -136,6 +153,13 @@ class Queue:
             ResolutionError: The key is not exactly that of an item which waits, the decision was made from another
                 log or data set, is none of the options, is blank, or stands already.
         """
+        for option, said in (
+            *zip(("--run", "--dataset", "--trace"), key, strict=True),
+            ("--resolver", resolver),
+            ("--note", note),
+        ):
+            if not is_text(said):
+                raise ResolutionError(f"{option} {said!r} is no text; expected UTF-8")
         resolver, note = _filled("--resolver", resolver, RESOLVER_LIMIT), _filled("--note", note, NOTE_LIMIT)
         review = self._exactly(key)
         if not review.line.startswith(line):
@@ -187,18 +211,25 @@ class Queue:
     def _connect(self) -> sqlite3.Connection:
         """Open the database and bring it up to date.
 
-        It is one in memory for a single run, where there are no runs, and where no file can be written.
+        It is one in memory for a single run, where there are no runs, and where no file can be written or somebody
+        else's stands.
         """
+        path = self.place / DATABASE
         if not self._single and self._folders:
             with contextlib.suppress(sqlite3.OperationalError, OSError):
+                if _is_foreign(path):
+                    _LOG.warning("%s is no index of reviews and stays as it is; without one, all logs are read", path)
+                    return self._fresh(":memory:")
+                path.touch(files.FILE_MODE)
                 try:
-                    return self._fresh(str(self.place / DATABASE))
+                    return self._fresh(str(path))
                 except sqlite3.OperationalError:
                     raise
                 except sqlite3.DatabaseError:
-                    # No database, or not one of this version: an index, and made anew.
-                    (self.place / DATABASE).unlink()
-                    return self._fresh(str(self.place / DATABASE))
+                    # Damaged, or not of this version: an index, and made anew.
+                    path.unlink()
+                    path.touch(files.FILE_MODE)
+                    return self._fresh(str(path))
         return self._fresh(":memory:")
 
     def _fresh(self, name: str) -> sqlite3.Connection:
@@ -305,11 +336,22 @@ def _open(name: str) -> sqlite3.Connection:
     try:
         db.execute("PRAGMA foreign_keys = ON")
         if _version(db) == 0:
-            db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_VERSION}; COMMIT;")
+            marks = f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION};"
+            db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {marks} COMMIT;")
     except BaseException:
         db.close()
         raise
     return db
+
+
+def _is_foreign(path: Path) -> bool:
+    """Tell whether a file holds something that this program did not write."""
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    # https://www.sqlite.org/fileformat.html: the application's id stands at byte 68.
+    return bool(header) and int.from_bytes(header[68:72], "big") != _APPLICATION
 
 
 def _version(db: sqlite3.Connection) -> int:

@@ -20,6 +20,7 @@ from a2a_trust.sources.jury_events import (
     RunResumed,
 )
 from a2a_trust.store import files
+from a2a_trust.text import is_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,6 +98,12 @@ def locked(folder: Path, seconds: float = 0.0) -> Iterator[filelock.BaseFileLock
         yield lock
     finally:
         lock.release()
+
+
+def expect_text(folder: Path) -> None:
+    """Refuse a folder whose name is no text: no view and no index could name it."""
+    if not is_text(str(folder)):
+        raise RunFolderError(f"{folder}: its name is no text; expected one that UTF-8 can hold: rename it")
 
 
 def refuse_other_files(folder: Path) -> None:

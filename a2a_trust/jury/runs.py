@@ -15,6 +15,7 @@ from a2a_trust.errors import RunFolderError, UsageError
 from a2a_trust.jury import cases, engine, trust, views
 from a2a_trust.jury.fold import Reading
 from a2a_trust.jury.journal import Journal, read_lines
+from a2a_trust.jury.run_folder import expect_text
 from a2a_trust.sources.jury_events import LOG_NAME, FaultCode, Limits, Preset, RunOpened
 
 if TYPE_CHECKING:
@@ -94,8 +95,9 @@ def new_folder(root: Path, preset: Preset) -> Path:
     return root / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{preset}-{secrets.token_hex(3)}"
 
 
-def refuse_home(folder: Path, home: Path) -> None:
-    """Refuse a folder within the ledger's home: a jury never writes there."""
+def refuse_folder(folder: Path, home: Path) -> None:
+    """Refuse a folder within the ledger's home, where a jury never writes, and one that cannot be named."""
+    expect_text(folder)
     try:
         inside = folder.resolve().is_relative_to(home.resolve())
     except (OSError, RuntimeError) as error:

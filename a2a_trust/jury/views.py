@@ -12,8 +12,9 @@ from msgspec import Struct
 from a2a_trust.errors import RunFolderError
 from a2a_trust.jury import fold, report, result, summary, transcript
 from a2a_trust.jury.journal import read_lines
-from a2a_trust.jury.run_folder import locked, told
+from a2a_trust.jury.run_folder import expect_text, locked, told
 from a2a_trust.sources.jury_events import LOG_NAME
+from a2a_trust.store import files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,7 +42,7 @@ class Difference(Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         """Return it on one line."""
         where = f"{self.file}, {self.place}" if self.place else self.file
-        return f"{where}: found {self.found}, the log gives {self.expected}"
+        return f"{where}: found {self.found}, expected {self.expected}"
 
 
 class Views:
@@ -83,6 +84,8 @@ class Views:
         path = self.folder / name
         beside = path.with_name(f".{name}.{os.getpid()}.tmp")
         try:
+            # It says what the log says, and is as private.
+            beside.touch(files.FILE_MODE)
             with beside.open("wb") as file:
                 file.writelines(self.chunks(name))
             beside.replace(path)
@@ -121,7 +124,8 @@ class Views:
 
 
 def log_of(folder: Path) -> Path:
-    """Return the log of a run's folder; RunFolderError where there is none."""
+    """Return the log of a run's folder; RunFolderError where there is none, or none that can be named."""
+    expect_text(folder)
     path = folder / LOG_NAME
     if not path.is_file():
         raise RunFolderError(
