@@ -2,8 +2,9 @@
 
 Usage: python benchmarks/bench_judges.py [TRACES ...]      (default: 1000 2500 5000 10000)
 
-Each trace is one of the twenty that come with the package, with some two hundred words added, and is judged by the two
-reference judges; then the run is checked. If time grows in proportion, the last column stays what it is.
+Each trace is one of the twenty that come with the package, with some two hundred words added and one of a hundred
+agents behind it, and is judged by the two reference judges. Then the run is checked, what waits for a person is listed,
+and all of it becomes evidence. If time grows in proportion, ms a trace stay what they are.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from a2a_trust.jury import cases
 DEFAULT = (1_000, 2_500, 5_000, 10_000)
 WORDS = ("gate", "lamp", "order", "river", "stone")
 ADDED = 200
+AGENTS = 100
 CHILD = """
 import resource, subprocess, sys
 code = subprocess.run([sys.executable, "-m", "a2a_trust", *sys.argv[1:]], stdout=subprocess.DEVNULL).returncode
@@ -40,8 +42,14 @@ def write(path: Path, count: int) -> None:
         for number, row in zip(range(count), itertools.cycle(rows)):
             words = " ".join(WORDS[(number * 7 + place * place) % len(WORDS)] for place in range(ADDED))
             output = f"{row.output} {words}" if row.output else ""
-            trace = {"trace_id": f"{row.trace_id}-{number}", "input": f"{row.input} {words}", "output": output}
-            file.write(json.dumps(trace | {"label": row.label}, ensure_ascii=False) + "\n")
+            trace = {
+                "trace_id": f"{row.trace_id}-{number}",
+                "input": f"{row.input} {words}",
+                "output": output,
+                "label": row.label,
+                "agent": {"name": f"worker {number % AGENTS}"},
+            }
+            file.write(json.dumps(trace, ensure_ascii=False) + "\n")
 
 
 def measured(*arguments: str) -> tuple[float, int]:
@@ -59,12 +67,18 @@ def main() -> None:
         for count in counts:
             path, runs = Path(folder, f"{count}.jsonl"), Path(folder, str(count))
             write(path, count)
-            seconds, peak = measured("jury", "run", str(path), "-q", "--output-dir", str(runs))
-            checked, check_peak = measured("jury", "check", str(runs))
-            print(
-                f"{count:>7,} traces  run {seconds:5.1f} s, {peak} MB   check {checked:5.1f} s, {check_peak} MB"
-                f"   {1000 * seconds / count:.2f} ms a trace"
-            )
+            print(f"{count:>7,} traces", end="", flush=True)
+            for words in (
+                ("jury", "run", str(path), "-q", "--output-dir", str(runs)),
+                ("jury", "check", str(runs)),
+                ("jury", "review", str(runs)),
+                ("backfill", str(runs), "--include-fixtures", "--home", f"{runs}-home"),
+            ):
+                seconds, peak = measured(*words)
+                name = " ".join(word for word in words[:2] if word.isalpha())
+                each = 1000 * seconds / count
+                print(f"   {name} {seconds:.1f} s, {each:.2f} ms a trace, {peak} MB", end="", flush=True)
+            print()
 
 
 if __name__ == "__main__":
