@@ -176,6 +176,8 @@ def test_what_is_no_case_is_refused_before_anything_is_written(places: Path, con
         (["cold-store", "--resume"], UsageError),
         (["cold-store", "--resume", "--output-dir", "nowhere"], RunFolderError),
         (["cold-store", "--output-dir", "ledger/run"], UsageError),
+        (["cold-store", "--output-dir", "no-text-\udc9b"], RunFolderError),
+        (["trajectories", "--judges", "nowhere.json"], CaseError),
     ],
 )
 def test_what_cannot_be_run_writes_nothing(places: Path, words: list[str], kind: type[TrustError]) -> None:
@@ -309,12 +311,15 @@ def test_a_check_says_what_it_compared_and_what_differs(places: Path) -> None:
     (places / "out/report.html").unlink()
     done = jury("check", "out")
     assert done.code == Ending.DIFFERENT.exit_code
-    assert "summary.json, $.counts.agreed: found 20, the log gives 16" in done.out
+    assert "summary.json, $.counts.agreed: found 20, expected 16" in done.out
     assert "report.html: found no such file" in done.out
     assert "--restore" in done.err
     assert json.loads(jury("check", "out", "--json").out)["differences"][0]["place"] == "$.counts.agreed"
     assert jury("check", "out", "--restore").code == 0
     assert jury("check", "out").code == 0
+    apart = jury("check", "out", "--head", "zz")
+    assert (apart.code, "--restore" in apart.err) == (Ending.DIFFERENT.exit_code, False)
+    assert "head: found no such line, expected one with the hash zz" in apart.out
 
 
 def test_a_damaged_log_is_told_in_one_line(places: Path) -> None:

@@ -55,7 +55,7 @@ def test_a_report_tells_the_outcome_and_how_it_came_about() -> None:
     _, page = page_of(tribunal())
     for told in (
         "star: guilty.", "guilty 3, not guilty 0", "round 1", "as is known to be true", "door stood open",
-        "seal_broken 1", "50 % (1 of 2)", "N/A: nothing was cited", "test doubles (5 of 5)",
+        "seal_broken 1", "50 % (1 of 2)", "N/A: nothing was cited", "5 of 5 who take part are test doubles",
         list(tribunal().lines())[-1][0],
     ):  # fmt: skip
         assert told in page.text, told

@@ -36,6 +36,7 @@ SHIPPED: dict[str, tuple[Preset, str]] = {
     "trajectories": ("judges", "trajectories.jsonl"),
 }
 """Cases that come with the package, by name."""
+_EXPECTED = f"a case file, or one of the cases that come with the package: {', '.join(SHIPPED)}"
 
 
 class CaseFile(Struct, frozen=True):
@@ -110,12 +111,12 @@ def load(source: str | Path, preset: Preset, *, max_traces: int = 100_000) -> Ca
 
 def load_agents(path: Path) -> dict[str, Agent]:
     """Read whose work each trace is: a JSON object of profiles by trace id, `*` for all that it does not name."""
-    return _decoded(_read(path), _AGENTS, str(path))
+    return _decoded(_read(path, "a JSON object of profiles by trace id"), _AGENTS, str(path))
 
 
 def load_judges(path: Path) -> tuple[Judge, ...]:
     """Read the judges of a run: a JSON list of at least two."""
-    return _decoded(_read(path), _JUDGES, str(path))
+    return _decoded(_read(path, "a JSON list of judges"), _JUDGES, str(path))
 
 
 def varied(case: PanelCase) -> Iterator[tuple[str, str, str]]:
@@ -172,23 +173,19 @@ def _lines(path: Path, whole: Any = None) -> Iterator[tuple[int, bytes]]:  # noq
         raise _unreadable(path, error) from error
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, expected: str = _EXPECTED) -> bytes:
     try:
         with path.open("rb") as file:
             raw = file.read(CASE_BYTES + 1)
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(path, error, expected) from error
     if len(raw) > CASE_BYTES:
         raise CaseError(f"{path} is longer than {CASE_BYTES:,} bytes, which no case needs. Shorten it.")
     return raw
 
 
-def _unreadable(path: Path, error: OSError) -> CaseError:
-    known = ", ".join(SHIPPED)
-    return CaseError(
-        f"{path} cannot be read ({error.strerror or error}); expected a case file, or one of the cases that come with"
-        f" the package: {known}."
-    )
+def _unreadable(path: Path, error: OSError, expected: str = _EXPECTED) -> CaseError:
+    return CaseError(f"{path} cannot be read ({error.strerror or error}); expected {expected}.")
 
 
 def _decoded(raw: bytes, decoder: msgspec.json.Decoder[_T], where: str, *, check_keys: bool = True) -> _T:

@@ -59,7 +59,7 @@ def check(folder: Path, *, head: str = "", restore: bool = False) -> Check:
         checked.append(f"the log holds the line {head}")
         if not views.holds(head):
             differences.append(
-                Difference(file=LOG_NAME, place="head", found="no such line", expected=f"a line with the hash {head}")
+                Difference(file=LOG_NAME, place="head", found="no such line", expected=f"one with the hash {head}")
             )
     differing = [found for name in NAMES if (found := views.difference(name)) is not None]
     checked.append(f"{', '.join(NAMES)}: each computed again and compared byte by byte")

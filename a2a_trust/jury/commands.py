@@ -148,7 +148,14 @@ def run(
         Path | None,
         typer.Option(metavar="DIR", help="Where the run goes: an empty folder. Default: a new one in --runs."),
     ] = None,
-    runs: PlaceOption = None,
+    runs: Annotated[
+        Path | None,
+        typer.Option(
+            "--runs",
+            metavar="DIR",
+            help="Where the folder of the run is made. Default: $A2A_TRUST_JURIES, else ~/.a2a-trust-juries.",
+        ),
+    ] = None,
     trust: Annotated[
         TrustMode | None, typer.Option(help="Who is shown what the ledger says. Default: lead-only.")
     ] = None,
@@ -198,7 +205,7 @@ def run(
     )  # fmt: skip
     place = home_of(home)
     folder = output_dir.expanduser() if output_dir else made.new_folder(runs_of(runs), named or made.preset_of(case))
-    made.refuse_home(folder, place)
+    made.refuse_folder(folder, place)
     progress = Progress(0 if quiet else 2 if verbose else 1)
     try:
         found = made.resume(asked, folder, progress) if resume else made.start(asked, folder, place, progress)
@@ -252,6 +259,7 @@ def check(
     """Compute everything about a run again from its log, and fail on any difference."""
     from a2a_trust.jury import check as checking
     from a2a_trust.jury.endings import Ending
+    from a2a_trust.sources.jury_events import LOG_NAME
 
     found = checking.check(folder.expanduser(), head=head, restore=restore)
     if as_json:
@@ -267,7 +275,8 @@ def check(
             state = "" if found.finished else "; it is not finished"
             output().print(f"The run {safe(found.run)} is what its log says{state}.")
     if not found.holds:
-        note("a view can be written again from the log: --restore")
+        if any(difference.file != LOG_NAME for difference in found.differences):
+            note("a view can be written again from the log: --restore")
         raise typer.Exit(Ending.DIFFERENT.exit_code)
 
 
@@ -318,7 +327,8 @@ def list_reviews(
         tables.print_reviews(output(), found[: limit or None])
         if limit and len(found) > limit:
             output().print(f"The first {limit} of {len(found)}; all with --limit 0.")
-        note("Look at one: a2a-trust jury review show TRACE" + (f" --runs {place}" if place else ""))
+        named = place or runs
+        note("Look at one: a2a-trust jury review show TRACE" + (f" --runs {shlex.quote(str(named))}" if named else ""))
     else:
         output().print(f"Nothing waits for a person in {safe(str(where))}.")
 
