@@ -146,6 +146,15 @@ def test_the_installed_command_runs_our_plugins(environment: Path, arguments: li
     assert "Usage:" in output(environment / "bin/a2a-trust", *arguments, cwd=environment)
 
 
+@pytest.mark.parametrize("case", ["cold-store", "night-desk", "trajectories"])
+def test_an_installed_wheel_hears_the_cases_that_come_with_it(environment: Path, tmp_path: Path, case: str) -> None:
+    """They, the page's template and its style are in it; what a run leaves is whole."""
+    places = ("--output-dir", "out", "--home", "home")
+    done = run(environment / "bin/a2a-trust", "jury", "run", case, "--quiet", *places, cwd=tmp_path)
+    assert "report.html shows it" in done.stdout, done.stderr
+    output(environment / "bin/a2a-trust", "jury", "check", "out", cwd=tmp_path)
+
+
 def test_an_installed_wheel_offers_its_entry_points(environment: Path) -> None:
     """The command, its plugins and the log formats are found, and load."""
     found = output(environment / "bin/python", "-c", ENTRY_POINTS, cwd=environment).splitlines()
