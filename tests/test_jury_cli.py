@@ -187,6 +187,13 @@ def test_what_cannot_be_run_writes_nothing(places: Path, words: list[str], kind:
     assert list(places.iterdir()) == []
 
 
+@pytest.mark.parametrize("seconds", ["0", "86401", "inf", "nan"])
+def test_a_deadline_that_no_log_can_hold_is_refused(places: Path, seconds: str) -> None:
+    """Before a log is begun that nobody could read."""
+    assert jury("run", "cold-store", "--deadline", seconds).code == UsageError.exit_code
+    assert list(places.iterdir()) == []
+
+
 def test_a_folder_holds_one_run(places: Path) -> None:
     """A finished run, or anything else, stays what it is."""
     jury("run", "cold-store", "--output-dir", "out")

@@ -168,7 +168,9 @@ def run(
     max_attempts: Annotated[
         int | None, typer.Option(min=1, max=5, help="Times that one answer is asked for. Default: 3.")
     ] = None,
-    deadline: Annotated[float | None, typer.Option(min=0.001, help="Seconds for each call. Default: 60.")] = None,
+    deadline: Annotated[
+        float | None, typer.Option(min=0.001, max=86_400, help="Seconds for each call. Default: 60.")
+    ] = None,
     concurrency: Annotated[int | None, typer.Option(min=1, max=64, help="Calls at a time. Default: 6.")] = None,
     max_calls: Annotated[int | None, typer.Option(min=1, help="Refuse a run that takes more calls.")] = None,
     max_traces: Annotated[int | None, typer.Option(min=1, help="Refuse a data set of more traces.")] = None,
