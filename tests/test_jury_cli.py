@@ -187,6 +187,16 @@ def test_what_cannot_be_run_writes_nothing(places: Path, words: list[str], kind:
     assert list(places.iterdir()) == []
 
 
+def test_a_provider_that_is_not_there_is_refused(places: Path) -> None:
+    """At once, not after every call to it has failed."""
+    judges = [{"id": name, "name": name, "persona": name, "provider": name} for name in ("acme", "reference")]
+    (places / "judges.json").write_text(json.dumps(judges))
+    done = jury("run", "trajectories", "--judges", "judges.json", "--output-dir", "out")
+    assert isinstance(done.error, UsageError)
+    assert "acme: no provider 'acme' is known here" in str(done.error)
+    assert not (places / "out").exists()
+
+
 @pytest.mark.parametrize("seconds", ["0", "86401", "inf", "nan"])
 def test_a_deadline_that_no_log_can_hold_is_refused(places: Path, seconds: str) -> None:
     """Before a log is begun that nobody could read."""

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 import a2a_trust
 from a2a_trust.errors import RunFolderError, UsageError
-from a2a_trust.jury import cases, engine, trust, views
+from a2a_trust.jury import cases, engine, reference, trust, views
 from a2a_trust.jury.fold import Reading
 from a2a_trust.jury.journal import Journal, read_lines
 from a2a_trust.jury.run_folder import expect_text
@@ -114,9 +114,15 @@ def start(asked: Asked, folder: Path, home: Path, tell: Teller) -> Views:
     options = _options(asked, preset, limits)
     frozen = trust.freeze(home, options.trust, engine.empanel(case, options))
     opened = engine.prepare(case, options, frozen)
+    providers = engine.reference_providers()
+    for actor in opened.cast:
+        if actor.provider not in providers:
+            raise UsageError(
+                f"{actor.id}: no provider {actor.provider!r} is known here; expected {reference.NAME}, the test double"
+            )
     with Journal.create(folder, opened) as journal:
         tell.begun(opened)
-        engine.run(journal, case, engine.reference_providers(), tell.event)
+        engine.run(journal, case, providers, tell.event)
     return views.write_all(folder)
 
 
