@@ -129,7 +129,7 @@ def _new_evidence(store: TrustStore, before: int, sessions: set[str]) -> int:
 
 def _not_ours(store: TrustStore, rows: list[Row]) -> list[Row]:
     """Return the rows about events of which our own reading has recorded nothing, whoever judged them."""
-    from a2a_trust.store.store import adopted_id
+    from a2a_trust.store.known import adopted_id
 
     ours = {adopted_id(row) for row in store.rows()} - {""}
     return [row for row in rows if row.id not in ours and _REPEATED.sub("", row.id) not in ours]
@@ -139,7 +139,7 @@ def _differences(store: TrustStore, whole: Adoption, sessions: set[str]) -> list
     """Return where the plugin's rows of sessions that were read here say something else than our rows."""
     from a2a_trust.backfill.anew import Judgement, said
 
-    from a2a_trust.store.store import adopted_id
+    from a2a_trust.store.known import adopted_id
 
     theirs = {row.id: row for row in whole.rows if row.evidence.session in sessions and row.dim is not None}
     rows = list(store.rows())

@@ -20,7 +20,7 @@ from a2a_trust.amendments import WITHDRAWN
 from a2a_trust.attribution import RULES_VERSION
 from a2a_trust.model import ROW_VERSION, Details, Row
 from a2a_trust.sources.base import LogFile
-from a2a_trust.store.store import adopted_id
+from a2a_trust.store.known import adopted_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

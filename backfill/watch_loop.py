@@ -19,9 +19,9 @@ from a2a_trust.backfill.run import Options, Progress, Summary, run
 
 from a2a_trust.errors import HomeBusyError, HomeError
 from a2a_trust.sources.base import Skips
+from a2a_trust.store.foreign import refuse_foreign_home
 from a2a_trust.store.reader import AUDIT
 from a2a_trust.store.standing import StandingStore
-from a2a_trust.store.store import refuse_foreign_home
 
 if TYPE_CHECKING:
     import threading

@@ -14,9 +14,10 @@ from msgspec import Struct
 from a2a_trust.errors import AuditDamageError, HomeBusyError, HomeError
 from a2a_trust.store import audit, files
 from a2a_trust.store.cache import remove_cache
+from a2a_trust.store.foreign import refuse_foreign_home
 from a2a_trust.store.reader import AUDIT
 from a2a_trust.store.snapshot import BACKUP, LEDGER, read_snapshot
-from a2a_trust.store.store import LOCK, LOCK_SECONDS, TrustStore, refuse_foreign_home
+from a2a_trust.store.store import LOCK, LOCK_SECONDS, TrustStore
 
 if TYPE_CHECKING:
     from pathlib import Path

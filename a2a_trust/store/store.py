@@ -18,16 +18,18 @@ import filelock
 import msgspec
 
 from a2a_trust.agents import Placed, fold_agent
-from a2a_trust.amendments import AMENDMENT_KINDS, MEMBER_REGISTERED, Amendments
+from a2a_trust.amendments import AMENDMENT_KINDS, Amendments
 from a2a_trust.errors import AuditDamageError, HomeBusyError, HomeError, PolicyError
 from a2a_trust.model import LEDGER_VERSION, ROW_VERSION, AgentRecord, AuditMark, Details, Policy, Row
-from a2a_trust.policy import MESSAGE_SENT, STANDARD, TASK_COMPLETED
+from a2a_trust.policy import STANDARD
 from a2a_trust.refold import AgentFold
 from a2a_trust.store import audit, files
 from a2a_trust.store.cache import CACHE, Cache, remove_cache
+from a2a_trust.store.foreign import refuse_foreign_home
 from a2a_trust.store.held import Agents, HeldLedger
+from a2a_trust.store.known import new_rows
 from a2a_trust.store.reader import AUDIT, POLICY_KIND
-from a2a_trust.store.snapshot import BACKUP, LEDGER, is_foreign, read_held, write_both, write_snapshot
+from a2a_trust.store.snapshot import BACKUP, LEDGER, read_held, write_both, write_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -258,7 +260,7 @@ class TrustStore:
     def _commit(self, ordered: Iterable[Row]) -> Commit:
         folded = unfolded = observations = known = 0
         for part in audit.slices(ordered, SLICE_ROWS):
-            new = self._new_rows(part)
+            new = new_rows(self.home, self.cache, part)
             known += len(part) - len(new)
             for row, _ in self._append(new):
                 folded += row.quality is not None
@@ -267,44 +269,6 @@ class TrustStore:
         if folded + unfolded + observations:
             self._write_snapshot()
         return Commit(folded, unfolded, observations, known)
-
-    def _new_rows(self, rows: list[Row]) -> list[Row]:
-        """Return the rows that are not recorded yet, each id once."""
-        scopes = [row.scope for row in rows]
-        ids: dict[str, list[str]] = {}
-        for row, scope in zip(rows, scopes, strict=True):
-            ids.setdefault(scope, []).append(row.id)
-        recorded = {scope: self.cache.known_among(scope, asked) for scope, asked in ids.items()}
-        adopted = self.cache.adopted(map(adopted_id, rows))
-        new: list[Row] = []
-        for row, scope in zip(rows, scopes, strict=True):
-            known = recorded[scope]
-            found: Row | None = row
-            if row.id in known:
-                found = self._retold(row)
-            elif adopted and adopted_id(row) in adopted:
-                found = None
-            if found is not None and found.id not in known:
-                known.add(found.id)
-                new.append(found)
-        return new
-
-    def _retold(self, row: Row) -> Row | None:
-        """Return what supersedes the recorded row of an event that was told before; `None` where that one stays.
-
-        Two runs may tell of one hearing, each at its own time. Whichever is read first, the earlier one counts; of
-        equal times that of the run whose id sorts first.
-        """
-        if row.evidence.heard is None:
-            return None
-        stands, number = row.id, 1
-        while self.cache.offsets_of(row.scope, f"{row.id}~{number}"):
-            stands, number = f"{row.id}~{number}", number + 1
-        # What is not recorded yet stands before it in the same slice.
-        known = next(audit.read_row_at(self.home / AUDIT, self.cache.offsets_of(row.scope, stands)), None)
-        if known is None or known.key[:-1] <= row.key[:-1]:
-            return None
-        return msgspec.structs.replace(row, id=f"{row.id}~{number}", supersedes=stands)
 
     def set_policy(self, policy: Policy) -> bool:
         """Put the home under another policy; tell whether that changed anything. One row, then a new fold of all."""
@@ -421,41 +385,6 @@ class TrustStore:
     def _write_snapshot(self) -> None:
         self._put_back(len(self._agents))
         write_snapshot(self.home, self.ledger)
-
-
-def refuse_foreign_home(home: Path) -> None:
-    """Raise `HomeError` for a home that another program keeps: version-1 rows, or a ledger that stands on no log."""
-    if _has_foreign_rows(home / AUDIT) or any(is_foreign(home / name) for name in (LEDGER, BACKUP)):
-        raise HomeError(
-            f"{home}: this is the store of another program (version 1), which is never written to; adopt it into a "
-            f"home of its own: a2a-trust adopt {home} --home DIR"
-        )
-
-
-def _has_foreign_rows(path: Path) -> bool:
-    """Tell whether version-1 rows stand in a log above any row of ours, whatever stands above them."""
-    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-        for line in file:
-            # The first row of ours, which a log of ours has within a line or two, ends the search.
-            if b'"prev":' in line:
-                return False
-            if b'"subjectName"' in line:
-                return True
-    return False
-
-
-def adopted_id(row: Row) -> str:
-    """Return the id under which a row adopted from another store records what this row records."""
-    details = row.evidence
-    if details.digest:
-        return ""
-    if row.kind == MESSAGE_SENT:
-        return f"msg:{details.message}"
-    if row.kind == MEMBER_REGISTERED:
-        return f"member:{row.team_id}:{row.subject}"
-    if row.kind == TASK_COMPLETED:
-        return f"task:{row.session}:{details.task}@t{row.time}:{row.dim}"
-    return row.id
 
 
 def _with_step(row: Row, did: Placed) -> Row:
