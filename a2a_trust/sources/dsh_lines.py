@@ -6,6 +6,7 @@ structs by their shape, whatever the version of the log: a log of a later format
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Annotated, Any, TypeAlias
 
@@ -371,6 +372,11 @@ def _prefixes(tags: frozenset[str]) -> dict[bytes, str]:
 
 _RELEVANT_PREFIXES = frozenset(_prefixes(_TAGS))
 _IRRELEVANT_PREFIXES = frozenset(_prefixes(_IRRELEVANT)) - _RELEVANT_PREFIXES
+_STREAM, _STREAM_END = b',"stream":[', b']},"surfaceOp":"append"}'
+"""Where the stream stands in a message of V4, the last and by far the largest part of its `data`. It is no more looked
+into than the lines are that it is in V0."""
+_LONG = 1 << 11
+"""Bytes of a line from which on it pays to cut the stream out."""
 _TYPE = re.compile(rb'\{"type":"([^"\\]{1,80})"')
 _DECODER: msgspec.json.Decoder[AnyLine] = msgspec.json.Decoder(AnyLine)
 
@@ -398,9 +404,14 @@ def can_matter(line: bytes) -> bool:
 
 def parse(line: bytes) -> list[AnyLine]:
     """Return the events on a line: one, or more where line ends were lost. Raises `LineError`."""
-    if len(line) > LINE_LIMIT:
+    size = len(line)
+    if size > LINE_LIMIT:
         msg = "line-too-long"
         raise LineError(msg)
+    if size > _LONG and line.endswith(_STREAM_END) and (place := line.find(_STREAM)) > 0:
+        # What is left balances only where the stream is a part of `data`; else the line is read whole.
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return [_DECODER.decode(line[:place] + _STREAM_END[1:])]
     try:
         return [_DECODER.decode(line)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
