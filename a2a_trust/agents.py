@@ -138,7 +138,7 @@ class Rules(NamedTuple):
 
     def stated(self, row: Row, work: WorkIndex) -> float | None:
         """Return the quality that the policy gives a row, though a reset may keep it from being folded."""
-        return quality_of(self.policy, row, supported=work.supports(row))
+        return quality_of(self.policy, row, supported=row.kind == TASK_COMPLETED and work.supports(row))
 
 
 class Judged(NamedTuple):

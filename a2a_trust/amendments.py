@@ -52,7 +52,7 @@ class Amendments:
 
     def subject(self, fingerprint: str) -> str:
         """Return the fingerprint under which the rows of another are folded; chains are followed to their end."""
-        return self._chain(fingerprint)[-1]
+        return self._chain(fingerprint)[-1] if self.aliases else fingerprint
 
     def _chain(self, fingerprint: str) -> list[str]:
         """Return a fingerprint and all under which its rows are folded, the last one last."""

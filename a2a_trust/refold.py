@@ -225,10 +225,12 @@ class AgentFold:
 
     def _work_for(self, row: Row) -> WorkIndex:
         """Return the work that may support a row: that of its owner's session, where it completes a task."""
+        if row.kind != TASK_COMPLETED:
+            return _NO_WORK
         owner = row.evidence.owner
         if row.evidence.work is not None:
             return WorkIndex(self._rules.policy)
-        if row.kind != TASK_COMPLETED or owner is None or not self._rules.policy.completion_needs_work:
+        if owner is None or not self._rules.policy.completion_needs_work:
             return _NO_WORK
         if owner not in self._work:
             if len(self._work) == BENCHES_KEPT:

@@ -25,6 +25,7 @@ from msgspec import Struct, field
 
 from a2a_trust.attribution import RULES_VERSION
 from a2a_trust.sources.base import Skips
+from a2a_trust.store.audit import slices
 from a2a_trust.store.cache import LogEntry, LogStamp
 from a2a_trust.store.store import SLICE_ROWS
 
@@ -84,11 +85,10 @@ class _Counted:
 
     def __iter__(self) -> Iterator[Row]:
         number = 0
-        for number, row in enumerate(self._rows, start=1):
-            if number % SLICE_ROWS == 0:
-                self._tell(number)
-            yield row
-        self._tell(number)
+        for part in slices(self._rows, SLICE_ROWS):
+            yield from part
+            number += len(part)
+            self._tell(number)
 
 
 class Summary(Struct, kw_only=True, rename="camel"):

@@ -262,10 +262,10 @@ class TrustStore:
         for part in audit.slices(ordered, SLICE_ROWS):
             new = new_rows(self.home, self.cache, part)
             known += len(part) - len(new)
-            for row, _ in self._append(new):
-                folded += row.quality is not None
-                unfolded += row.dim is not None and row.quality is None
-                observations += row.dim is None
+            evidence = [row.quality for row, _ in self._append(new) if row.dim is not None]
+            folded += len(evidence) - evidence.count(None)
+            unfolded += evidence.count(None)
+            observations += len(new) - len(evidence)
         if folded + unfolded + observations:
             self._write_snapshot()
         return Commit(folded, unfolded, observations, known)
