@@ -31,6 +31,8 @@ _OUR_START = b'{"v":'
 """How a row of ours begins, and no row of another program."""
 _EXPONENT = re.compile(rb"e-?[0-9]+[,\]}]")
 """How a number with an exponent ends, and no digest, which is quoted. A literal at its start makes it fast to find."""
+_NEVER_BELOW, _NEVER_FROM = 1e-3, 1e9
+"""Between these no number is written with an exponent; zero is not, either."""
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?e-?[0-9]+')
 
 
@@ -52,7 +54,19 @@ class Placement(NamedTuple):
 
 def encode_row(row: Row) -> bytes:
     """Return a row as its line, without the newline."""
-    return plain_floats(_ENCODER.encode(row))
+    line = _ENCODER.encode(row)
+    return plain_floats(line) if _may_have_exponents(row) else line
+
+
+def _may_have_exponents(row: Row) -> bool:
+    """Tell whether a number of a row may be written with an exponent: few are, and to look at the line is dearer."""
+    details = row.evidence
+    if row.late is not None or details.given is not None or details.policy is not None:
+        return True
+    for number in (row.quality, row.before, row.after, row.delta):
+        if number and not _NEVER_BELOW <= abs(number) < _NEVER_FROM:
+            return True
+    return False
 
 
 def plain_floats(data: bytes) -> bytes:

@@ -10,6 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from homes import FIXTURES, audit_of, ingest, rows_of
+from hypothesis import given
+from hypothesis import strategies as st
 from storehomes import (
     AUDIT,
     BACKUP,
@@ -28,9 +30,30 @@ from storehomes import (
 )
 from undelayed import NoWaiting
 
-from a2a_trust.model import Policy
+from a2a_trust.model import Details, Heard, Late, Policy, Row
 from a2a_trust.policy import BUILT_IN, SEED, STANDARD
 from a2a_trust.store import TrustStore, default_home, files, read_ledger
+from a2a_trust.store.audit import encode_row, plain_floats
+
+STEP_NUMBERS = ("quality", "before", "after", "delta")
+drawn = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([1e-6, 9.9e-5, -1e-6, 1e-3, 0.0, 1e9, 1e16])
+rows_with_numbers = st.fixed_dictionaries(
+    {
+        "v": st.just(2), "id": st.just("e-1e5"), "time": st.just(1), "session": st.just("5e-7"), "gen": st.just(0),
+        "seq": st.just(1), "pos": st.just(0), "kind": st.just("tool-success"),
+        "evidence": st.fixed_dictionaries({}, optional={"given": drawn, "text": st.just("1e-7,")}),
+    },
+    optional={
+        **dict.fromkeys(STEP_NUMBERS, drawn),
+        "late": st.fixed_dictionaries({"rows": st.just(1), "value": drawn}),
+    },
+)  # fmt: skip
+
+
+def takes_float(annotation: object) -> bool:
+    """Tell whether a field may hold a fraction by itself."""
+    return annotation is float or float in getattr(annotation, "__args__", ())
+
 
 ROW_KEYS = (
     "v", "id", "time", "session", "gen", "seq", "pos", "teamId", "kind", "subject", "subjectName", "dim", "quality",
@@ -197,6 +220,25 @@ def test_the_smallest_values_have_a_point_too(home: Path) -> None:
     commit(home, *(call(number, "tool-error") for number in range(50)))
     found = numbers(audit_of(home))
     assert [number for number in found if not re.fullmatch(rb"-?[0-9]+\.[0-9]+", number)] == []
+
+
+@given(st.data())
+def test_no_number_of_a_row_has_an_exponent(data: st.DataObject) -> None:
+    """Wherever in a row a number stands: where the line is not looked at it cannot hold an exponent."""
+    row = msgspec.convert(data.draw(rows_with_numbers), Row)
+    line = encode_row(row)
+    assert line == plain_floats(line) == plain_floats(msgspec.json.encode(row, order="deterministic"))
+
+
+def test_every_number_of_a_row_is_among_those_drawn() -> None:
+    """Another field with a fraction must be added to the property, and to what `encode_row` looks at."""
+    fractions = {
+        field.name
+        for kind in (Row, Details, Late, Heard)
+        for field in msgspec.structs.fields(kind)
+        if takes_float(field.type)
+    }
+    assert fractions == {*STEP_NUMBERS, "given", "value"}
 
 
 def test_steps_add_up(full: Path) -> None:
