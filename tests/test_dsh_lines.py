@@ -61,3 +61,14 @@ def test_a_message_that_is_broken_before_its_stream_is_counted() -> None:
     assert dsh_lines.parse(whole.replace(LONG.encode(), LONG.encode() + b'"oops'))
     with pytest.raises(LineError):
         dsh_lines.parse(whole.replace(b'"message":{}', b'"message":{'))
+
+
+def test_two_messages_on_a_line_are_two() -> None:
+    """Nothing is taken for a part of the stream before it."""
+    first, second = (
+        line_of(
+            {"type": "assistant/message", "seq": seq, "data": {"message": {}, "stream": [LONG]}, "surfaceOp": "append"}
+        )
+        for seq in (1, 2)
+    )
+    assert dsh_lines.parse(first + second) == [*dsh_lines.parse(first), *dsh_lines.parse(second)]

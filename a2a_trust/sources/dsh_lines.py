@@ -408,7 +408,8 @@ def parse(line: bytes) -> list[AnyLine]:
     if size > LINE_LIMIT:
         msg = "line-too-long"
         raise LineError(msg)
-    if size > _LONG and line.endswith(_STREAM_END) and (place := line.find(_STREAM)) > 0:
+    place = line.find(_STREAM) if size > _LONG else -1
+    if place > 0 and line.find(_STREAM_END, place) == size - len(_STREAM_END):
         # What is left balances only where the stream is a part of `data`; else the line is read whole.
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return [_DECODER.decode(line[:place] + _STREAM_END[1:])]
