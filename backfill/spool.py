@@ -5,10 +5,11 @@ The files have no name, or lose it when they are closed, whatever ends the proce
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import tempfile
 from operator import attrgetter
-from typing import IO, TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
@@ -42,7 +43,7 @@ class Spool:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._file: IO[bytes] = tempfile.SpooledTemporaryFile(MEMORY_BYTES, dir=str(folder))  # noqa: SIM115 - see `close`
+        self._file = tempfile.SpooledTemporaryFile(MEMORY_BYTES, dir=str(folder))  # noqa: SIM115 - see `close`
         self._end = 0
 
     def __enter__(self) -> Self:
@@ -55,12 +56,17 @@ class Spool:
 
     def close(self) -> None:
         """Forget all records."""
-        self._file.close()
+        # What a full disk did not take is tried once more here; it is not wanted any more.
+        with contextlib.suppress(OSError):
+            self._file.close()
 
     def append(self, record: bytes) -> int:
         """Add a record and return its place."""
         place = self._end
         try:
+            if place + len(record) > MEMORY_BYTES:
+                # Before it is written, or a large record would be in memory twice more.
+                self._file.rollover()
             self._file.seek(place)
             self._file.write(len(record).to_bytes(_SIZE_BYTES, "little"))
             self._file.write(record)

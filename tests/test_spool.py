@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from a2a_trust.errors import HomeError
 if TYPE_CHECKING:
     from a2a_trust.model import Row
 
+O_TMPFILE: int = getattr(os, "O_TMPFILE", 0)
 ROWS = st.lists(
     st.builds(
         tool_call,
@@ -64,11 +66,24 @@ def test_records_come_back_as_they_were(records: list[bytes]) -> None:
         assert list(kept) == records
 
 
-def test_nothing_stands_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that has grown out of memory has no name there, or none that stays."""
+@pytest.mark.parametrize("nameless", [True, False], ids=["nameless", "unlinked"])
+def test_nothing_stands_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, nameless: bool) -> None:
+    """A file that has grown out of memory has no name there, or none that stays, whatever the file system can do."""
+    opened = os.open
+
+    def unable(path: str, flags: int, *more: int) -> int:
+        if flags & O_TMPFILE == O_TMPFILE:
+            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+        return opened(path, flags, *more)
+
+    if O_TMPFILE and not nameless:
+        monkeypatch.setattr(os, "open", unable)
     monkeypatch.setattr(spool, "MEMORY_BYTES", 10)
     with Spool(tmp_path) as kept:
         kept.append(b"more than ten bytes")
+        if O_TMPFILE:
+            assert list(tmp_path.iterdir()) == []
+        assert list(kept) == [b"more than ten bytes"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -91,3 +106,29 @@ def test_a_full_disk_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.Mon
     with Spool(tmp_path) as kept, pytest.raises(HomeError, match=told) as caught:
         kept.append(b"record")
     assert str(caught.value).startswith(str(tmp_path))
+
+
+@pytest.mark.parametrize("size", [20, 100_000])
+def test_a_disk_that_fills_up_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """What could not be written is still in the file's buffer when it is closed, and fails there again."""
+
+    class Full(io.RawIOBase):
+        def readable(self) -> bool:
+            return True
+
+        def writable(self) -> bool:
+            return True
+
+        def seekable(self) -> bool:
+            return True
+
+        def seek(self, offset: int, _whence: int = 0) -> int:
+            return offset
+
+        def write(self, _data: object) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: io.BufferedRandom(Full()))
+    monkeypatch.setattr(spool, "MEMORY_BYTES", 10)
+    with pytest.raises(HomeError, match="No space left on device"), Spool(tmp_path) as kept:
+        kept.append(b"x" * size)
