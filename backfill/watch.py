@@ -164,6 +164,11 @@ def _few(places: Sequence[str]) -> str:
     return shown + (f" and {len(places) - PLACES_SHOWN} more" if len(places) > PLACES_SHOWN else "")
 
 
+def _is_to_outlive(name: str) -> bool:
+    """Tell whether whoever started the process, as `nohup` does, wants it to survive the end of the terminal."""
+    return name == "SIGHUP" and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+
+
 @contextmanager
 def _signals_stop(stop: threading.Event) -> Iterator[None]:
     def ask(number: int, _: FrameType | None) -> None:
@@ -172,7 +177,7 @@ def _signals_stop(stop: threading.Event) -> Iterator[None]:
             os._exit(KILLED + number)
         stop.set()
 
-    numbers = [getattr(signal, name) for name in STOP_SIGNALS if hasattr(signal, name)]
+    numbers = [getattr(signal, name) for name in STOP_SIGNALS if hasattr(signal, name) and not _is_to_outlive(name)]
     before = {number: signal.signal(number, ask) for number in numbers}
     try:
         yield

@@ -82,7 +82,7 @@ class Teller(Protocol):
 
 
 class StoppedError(Exception):
-    """Somebody asked to stop in the middle of a long run: nothing of it is committed, nothing is lost."""
+    """Somebody asked to stop in the middle of a long run: what was committed of it stands, nothing is lost."""
 
 
 class Watcher:

@@ -164,6 +164,20 @@ def test_a_signal_stops_it_cleanly(start: Callable[..., Watch], tmp_path: Path, 
     assert watch.err[-1].startswith("a2a-trust: stopped; ")
 
 
+def test_it_outlives_the_terminal_where_that_is_asked_for(start: Callable[..., Watch], tmp_path: Path) -> None:
+    """Started by `nohup`, it goes on when the terminal is closed."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        watch = start()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    watch.until(lambda: watch.err)
+    watch.process.send_signal(signal.SIGHUP)
+    write_live(tmp_path / "logs")
+    watch.until(lambda: watch.rows() > SOME_ROWS)
+    assert watch.end() == 0
+
+
 def test_a_second_signal_stops_it_at_once(start: Callable[..., Watch], tmp_path: Path) -> None:
     """Where the first one waits for another writer, nobody has to wait with it; the home is sound."""
     watch = start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import shutil
 from itertools import pairwise
@@ -24,6 +25,8 @@ from a2a_trust.store.verify import verify
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from a2a_trust.model import Row
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 
@@ -327,6 +330,26 @@ def test_a_stop_in_the_middle_of_catching_up_leaves_a_sound_home(hands: Hands) -
     hands.restart()
     hands.cycle()
     assert is_complete(hands)
+
+
+def test_a_stop_between_slices_leaves_no_ledger_behind(hands: Hands, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was committed until then is in the ledger, too, when the watcher has ended."""
+    monkeypatch.setattr("a2a_trust.store.store.SLICE_ROWS", 20)
+    # By its dotted name the module would be the function that the package offers.
+    monkeypatch.setattr(importlib.import_module("a2a_trust.backfill.run"), "SLICE_ROWS", 20)
+    put(hands)
+    before = len(rows_of(hands.home))
+    append = StandingStore._append  # noqa: SLF001 - the moment at which somebody asks to stop
+
+    def stopped(self: StandingStore, rows: list[Row]) -> list[audit.Placement]:
+        hands.stop.set()
+        return append(self, rows)
+
+    monkeypatch.setattr(StandingStore, "_append", stopped)
+    with pytest.raises(watch_loop.StoppedError):
+        hands.watcher.cycle(Batch(rescan="again"), hands.heard)
+    hands.watcher.finish()
+    assert held_rows(hands) == len(rows_of(hands.home)) > before
 
 
 def test_a_standing_store_reads_the_home_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

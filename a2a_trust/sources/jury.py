@@ -84,6 +84,11 @@ class JurySource:
                     )
                 ]
 
+    def around(self, path: Path, skips: Skips) -> Iterator[list[LogFile]]:
+        """Yield a file that `discover` would find."""
+        if path.is_file():
+            yield from self.discover(path, skips)
+
     def header(self, log: LogFile) -> facts.LogHeader:
         """Return the file's key, its path: a run has a session for everybody in it."""
         return facts.LogHeader(source=self.name, session=f"{self.name}:{log.path}", gen=0, created=0)

@@ -78,8 +78,11 @@ class StandingStore(TrustStore):
 
     def _append(self, rows: Iterable[Row]) -> list[audit.Placement]:
         placed = super()._append(rows)
-        if self.listener is not None and not self._opening:
-            self.listener(placed)
+        if not self._opening:
+            # Here and not at the end of the commit: it may be cut short between two slices.
+            self.behind = self.behind or bool(placed)
+            if self.listener is not None:
+                self.listener(placed)
         return placed
 
     def _write_snapshot(self) -> None:
