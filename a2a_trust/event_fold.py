@@ -8,7 +8,7 @@ Monotone and pure.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
@@ -60,24 +60,6 @@ class EventFold:
         self.skipped: dict[str, int] = {}
         self._classify = classify
         self._state = state.events = state.events or EventState()
-        self._rules: dict[type[facts.Fact], Callable[..., None]] = {
-            facts.Begun: self._begun,
-            facts.Boundary: self._boundary,
-            facts.Call: self._call,
-            facts.Result: self._result,
-            facts.ExitCode: self._exit_code,
-            facts.Answer: self._answer,
-            facts.Retry: self._retry,
-            facts.MessageSeen: self._seen,
-            facts.MessageSent: self._sent,
-            facts.Introduced: self._introduced,
-            facts.Spawned: self._spawned,
-            facts.Run: self._run,
-            facts.TaskChange: self._task,
-            facts.TaskSeen: self._task_seen,
-            facts.Verdict: self._verdict,
-            facts.Replied: self._replied,
-        }
 
     def feed(self, fact: facts.Fact) -> None:
         """Take the next fact of the log."""
@@ -88,7 +70,7 @@ class EventFold:
             self._state.begun = fact.time
             if log.header.copied and not log.header.nobodys:
                 self._find(fact, MEMBER_REGISTERED, f"member:{fact.event}", Details(), pos=-1)
-        self._rules[type(fact)](fact)
+        self._RULES[type(fact)](self, fact)
 
     def _skip(self, reason: str) -> None:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
@@ -338,6 +320,26 @@ class EventFold:
             return self._state.members[name], ""
         team = fact.actor.partition("@")[2]
         return None, f"{self.log.header.source}/agent/{name}@{team}"
+
+    # Of the class: methods that an object holds of itself keep it, and its log, from being freed with its last user.
+    _RULES: ClassVar[dict[type[facts.Fact], Callable[..., None]]] = {
+        facts.Begun: _begun,
+        facts.Boundary: _boundary,
+        facts.Call: _call,
+        facts.Result: _result,
+        facts.ExitCode: _exit_code,
+        facts.Answer: _answer,
+        facts.Retry: _retry,
+        facts.MessageSeen: _seen,
+        facts.MessageSent: _sent,
+        facts.Introduced: _introduced,
+        facts.Spawned: _spawned,
+        facts.Run: _run,
+        facts.TaskChange: _task,
+        facts.TaskSeen: _task_seen,
+        facts.Verdict: _verdict,
+        facts.Replied: _replied,
+    }
 
 
 def _is_own(name: str, fact: facts.TaskChange) -> bool:

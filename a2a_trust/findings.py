@@ -7,7 +7,7 @@ parts. Pure; what a failure means is asked from the source's own classifier.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from a2a_trust import facts
 from a2a_trust.agents import (
@@ -55,22 +55,6 @@ class LogFold:
         self.skipped: dict[str, int] = {}
         self._classify = classify
         self._session = state.header.session
-        self._rules: dict[type[facts.Fact], Callable[..., None]] = {
-            facts.Descriptor: self._descriptor,
-            facts.Boundary: self._boundary,
-            facts.Call: self._call,
-            facts.Result: self._result,
-            facts.ExitCode: self._exit_code,
-            facts.ApprovalAsked: self._asked,
-            facts.ApprovalDecided: self._decided,
-            facts.Answer: self._answer,
-            facts.Retry: self._retry,
-            facts.Member: self._member,
-            facts.TaskRevision: self._task,
-            facts.MessageQueued: self._queued,
-            facts.MessageDelivered: self._delivered,
-            facts.MessageSeen: self._seen,
-        }
 
     def feed(self, fact: facts.Fact) -> None:
         """Take the next fact of the log."""
@@ -82,7 +66,7 @@ class LogFold:
                 state.descriptor = fact
             row_id = f"member:{self._session}:{self._session}"
             self._find(fact, Finding(actor=self._session, kind=MEMBER_REGISTERED, id=row_id, pos=-1))
-        self._rules[type(fact)](fact)
+        self._RULES[type(fact)](self, fact)
 
     def _skip(self, reason: str) -> None:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
@@ -298,3 +282,21 @@ class LogFold:
             self._find_in_team(fact, owner, (kind, f"{row_id}:{dim}"), details, dim)
         if not dims:
             self._find_in_team(fact, owner, (kind, row_id), details)
+
+    # Of the class: methods that an object holds of itself keep it, and its log, from being freed with its last user.
+    _RULES: ClassVar[dict[type[facts.Fact], Callable[..., None]]] = {
+        facts.Descriptor: _descriptor,
+        facts.Boundary: _boundary,
+        facts.Call: _call,
+        facts.Result: _result,
+        facts.ExitCode: _exit_code,
+        facts.ApprovalAsked: _asked,
+        facts.ApprovalDecided: _decided,
+        facts.Answer: _answer,
+        facts.Retry: _retry,
+        facts.Member: _member,
+        facts.TaskRevision: _task,
+        facts.MessageQueued: _queued,
+        facts.MessageDelivered: _delivered,
+        facts.MessageSeen: _seen,
+    }

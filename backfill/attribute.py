@@ -14,8 +14,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import msgspec
-from a2a_trust.backfill.extract import Content, Extract, decode_states, encode_states
+from a2a_trust.backfill.extract import Content, Extract, decode_findings, decode_states, encode_states
 from a2a_trust.backfill.spool import Spool
+from msgspec import Struct
 
 from a2a_trust.attribution import RULES_VERSION, Attribution
 from a2a_trust.facts import LogHeader
@@ -34,7 +35,19 @@ if TYPE_CHECKING:
 
 STATES_KEPT = 32
 """States of logs that are in memory while others are attributed: those of the team that is at work."""
-_CONTENT = msgspec.msgpack.Decoder(Content)
+Places = list[list[int]]
+"""Where the groups of findings of each of a file's logs stand."""
+
+
+class _Kept(Struct, array_like=True):
+    """What was read of a file; its content but for the findings, and where these stand."""
+
+    content: Content
+    findings: Places
+    torn: Places
+
+
+_KEPT = msgspec.msgpack.Decoder(_Kept)
 
 
 class _File(NamedTuple):
@@ -67,13 +80,19 @@ class Readings:
 
     def add(self, log: LogFile, done: Extract) -> None:
         """Keep what one file gave."""
-        place = self._spool.append(msgspec.msgpack.encode(done.content))
+        content = done.content
+        kept = _Kept(content, self._placed(content.findings), self._placed(content.torn))
+        content.findings, content.torn = [], []
+        place = self._spool.append(msgspec.msgpack.encode(kept))
         self._files[done.session] = _File(log, place, done.parent, done.total_lines, done.introduces, done.partial)
         if done.logs == [done.session]:
             return
         for number, session in enumerate(done.logs):
             # Whichever is read first: of a log that stands in several files the last file's is asked.
             self._holders[session] = max((done.session, number), self._holders.get(session, ("", 0)))
+
+    def _placed(self, logs: list[list[bytes]]) -> Places:
+        return [[self._spool.append(group) for group in groups] for groups in logs]
 
     def __contains__(self, session: str) -> bool:
         return session in self._files
@@ -82,21 +101,26 @@ class Readings:
         """Yield what was read of files in which a log introduces other agents."""
         for session in sorted(self._files):
             if self._files[session].introduces:
-                yield self._content(session)
+                yield self._kept(session).content
 
-    def by_team(self) -> Iterator[tuple[str, _File, Content]]:
+    def by_team(self) -> Iterator[tuple[str, _File, _Kept]]:
         """Yield the files that were read, those of a team one after the other."""
         for session in sorted(self._files, key=lambda session: (self._files[session].parent or session, session)):
-            yield session, self._files[session], self._content(session)
+            yield session, self._files[session], self._kept(session)
+
+    def groups(self, places: Places, number: int) -> Iterator[list[Finding]]:
+        """Yield what was found in one of a file's logs, a group at a time."""
+        for place in places[number] if number < len(places) else []:
+            yield decode_findings(self._spool.read(place))
 
     def state(self, session: str) -> LogState | None:
         """Return the state of a log that was read."""
         holder, number = self._holders.get(session, (session, 0))
-        states = self._content(holder).states() if holder in self._files else []
+        states = self._kept(holder).content.states() if holder in self._files else []
         return states[number] if number < len(states) else None
 
-    def _content(self, session: str) -> Content:
-        return _CONTENT.decode(self._spool.read(self._files[session].place))
+    def _kept(self, session: str) -> _Kept:
+        return _KEPT.decode(self._spool.read(self._files[session].place))
 
 
 PARTIAL = -RULES_VERSION
@@ -142,9 +166,9 @@ def attribute(cache: Cache, readings: Readings, rows: SortedRows, remember: Call
     pending = [*logs.introduced]
     for entry in logs.introduced.values():
         remember(entry)
-    for session, file, content in readings.by_team():
+    for session, file, kept in readings.by_team():
         pending.append(session)
-        remember(_entry(cache.log(session), (session, file, content), attribution, rows))
+        remember(_entry(cache.log(session), (session, file, kept), attribution, (readings, rows)))
     seen = set(pending)
     while pending:
         for entry in cache.waiting_below(pending.pop()):
@@ -190,22 +214,23 @@ def _introduce(logs: _Logs, state: LogState) -> None:
 
 
 def _entry(
-    known: LogEntry | None, read: tuple[str, _File, Content], attribution: Attribution, rows: SortedRows
+    known: LogEntry | None,
+    read: tuple[str, _File, _Kept],
+    attribution: Attribution,
+    between: tuple[Readings, SortedRows],
 ) -> LogEntry:
     """Add the rows that a file gives now, and return what to remember of it."""
-    session, file, content = read
+    session, file, kept = read
+    content = kept.content
+    readings, rows = between
     earlier = {state.header.session: state.parked for state in decode_states(known.state)} if known else {}
     states = decode_states(content.state)
     live = content.states()
-    findings, torn_findings = content.decoded_findings()
     for number, state in enumerate(live):
-        new = findings[number] if number < len(findings) else []
-        torn = torn_findings[number] if torn_findings else []
-        before = earlier.get(state.header.session, [])
-        made, waiting = attribution.rows(state, _without_repeats([*before, *state.parked, *new]))
-        torn_made, torn_waiting = attribution.rows(state, torn)
-        rows.add(made + torn_made)
-        state.parked = [*waiting, *torn_waiting]
+        before = [*earlier.get(state.header.session, []), *state.parked]
+        waiting = _attributed(attribution, state, before, readings.groups(kept.findings, number), rows)
+        torn = _attributed(attribution, state, [], readings.groups(kept.torn, number), rows)
+        state.parked = [*waiting, *torn]
         if number < len(states):
             states[number].parked = waiting
     log = file.log
@@ -229,15 +254,32 @@ def _entry(
     return _remembered(entry, attribution, states, live)
 
 
-def _without_repeats(findings: list[Finding]) -> list[Finding]:
-    """Return findings without later ones about the same event.
+def _attributed(
+    attribution: Attribution, state: LogState, before: list[Finding], groups: Iterator[list[Finding]], rows: SortedRows
+) -> list[Finding]:
+    """Add the rows of what has waited, then of each group of findings; return what waits now.
 
-    Those that waited are looked up in what is remembered: a log that is read from its start again has forgotten them.
+    What has waited was looked up in what is remembered: a log that is read from its start again has forgotten that,
+    and finds it once more.
     """
-    found: dict[tuple[str, str, str, str | None], Finding] = {}
-    for finding in findings:
-        found.setdefault((finding.id, finding.kind, finding.actor, finding.details.message), finding)
-    return list(found.values())
+    known: dict[tuple[str, str, str, str | None], Finding] = {}
+    for finding in before:
+        known.setdefault(_event_of(finding), finding)
+    made, parked = attribution.rows(state, known.values())
+    rows.add(made)
+    waiting = {_event_of(finding): finding for finding in parked}
+    for group in groups:
+        new = (finding for finding in group if _event_of(finding) not in known)
+        made, parked = attribution.rows(state, new)
+        rows.add(made)
+        for finding in parked:
+            waiting.setdefault(_event_of(finding), finding)
+    return list(waiting.values())
+
+
+def _event_of(finding: Finding) -> tuple[str, str, str, str | None]:
+    """Return what two findings about one event have in common, and no others."""
+    return finding.id, finding.kind, finding.actor, finding.details.message
 
 
 def _remembered(entry: LogEntry, attribution: Attribution, states: list[LogState], live: list[LogState]) -> LogEntry:

@@ -17,13 +17,14 @@ from a2a_trust.log_state import Finding, LogState
 from a2a_trust.sources.base import LogFile, LogPart, LogUnreadableError, Skips, Source, load_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-Findings = tuple[list[list[Finding]], list[list[Finding]]]
-"""Findings by log, in the order of the states: those up to the cursor, and those of a torn frame behind it."""
+    from a2a_trust.facts import AnyFact
 
+GROUP_FINDINGS = 1_000
+"""Findings of a log that are in memory decoded; each further so many are encoded."""
 _STATES = msgspec.msgpack.Decoder(list[LogState])
-_FINDINGS = msgspec.msgpack.Decoder(Findings)
+_FINDINGS = msgspec.msgpack.Decoder(list[Finding])
 
 
 class Job(Struct, frozen=True, array_like=True):
@@ -47,15 +48,14 @@ class Content(Struct, array_like=True):
     """States of the file's logs up to the cursor, parked findings of earlier readings included."""
     live: bytes = b""
     """States up to the end of the file, where that is further: behind a torn frame's whole lines."""
-    findings: bytes = b""
+    findings: list[list[bytes]] = field(default_factory=list)
+    """Up to the cursor, by log in the order of the states: in groups, so that they need not be decoded all at once."""
+    torn: list[list[bytes]] = field(default_factory=list)
+    """Those of a torn frame behind it; empty where there is none."""
 
     def states(self) -> list[LogState]:
         """Return the states of the file's logs up to its end."""
         return decode_states(self.live or self.state)
-
-    def decoded_findings(self) -> Findings:
-        """Return the findings of the file's logs."""
-        return _FINDINGS.decode(self.findings)
 
 
 class Extract(Struct, array_like=True):
@@ -124,21 +124,15 @@ def _read(job: Job, done: Extract) -> None:
         state = states.setdefault(session, LogState(header=part.header))
         if state.header.profile is None and part.header.profile is not None:
             state.header = part.header
-        fold = folds[session] = (EventFold if part.header.by_event else LogFold)(state, source.classify)
-        for fact in part.facts:
-            fold.feed(fact)
-    findings = _taken(states, folds)
+        folds[session] = (EventFold if part.header.by_event else LogFold)(state, source.classify)
+    found = {part.header.session: _found(folds[part.header.session], part.facts, done) for part in parts}
     content = done.content = Content(reading.cursor, encode_states(states.values()))
-    torn: list[list[Finding]] = []
+    content.findings = [found.get(session, []) for session in states]
     if any(part.torn_facts for part in parts):
-        for part in parts:
-            for fact in part.torn_facts:
-                folds[part.header.session].feed(fact)
-        torn = _taken(states, folds)
+        torn = {part.header.session: _found(folds[part.header.session], part.torn_facts) for part in parts}
+        content.torn = [torn.get(session, []) for session in states]
         content.live = encode_states(states.values())
-    content.findings = msgspec.msgpack.encode((findings, torn))
     done.introduces = any(state.header.by_event and state.roster for state in states.values())
-    done.findings = sum(map(len, findings))
     done.logs = list(states)
     done.parent = next((state.header.parent for state in states.values()), "")
     done.lines, done.used, done.irrelevant = reading.lines, reading.used, reading.irrelevant
@@ -161,15 +155,18 @@ def _scored(job: Job, logs: list[LogPart], done: Extract) -> list[LogPart]:
     return [part for part in logs if not part.header.fixture]
 
 
-def _taken(states: Iterable[str], folds: Mapping[str, LogFold | EventFold]) -> list[list[Finding]]:
-    """Return what was found so far in each log, and begin anew."""
-    taken: list[list[Finding]] = []
-    for session in states:
-        fold = folds.get(session)
-        taken.append(fold.findings if fold else [])
-        if fold:
+def _found(fold: LogFold | EventFold, told: list[AnyFact], done: Extract | None = None) -> list[bytes]:
+    """Return in groups what a fold finds in facts, and count it. The facts are gone: a log's may be a great many."""
+    groups = []
+    told.reverse()
+    while told:
+        fold.feed(told.pop())
+        if fold.findings and (not told or len(fold.findings) >= GROUP_FINDINGS):
+            groups.append(msgspec.msgpack.encode(fold.findings))
+            if done is not None:
+                done.findings += len(fold.findings)
             fold.findings = []
-    return taken
+    return groups
 
 
 def encode_states(states: Iterable[LogState]) -> bytes:
@@ -180,3 +177,8 @@ def encode_states(states: Iterable[LogState]) -> bytes:
 def decode_states(data: bytes) -> list[LogState]:
     """Return the states of a file's logs from their bytes."""
     return _STATES.decode(data)
+
+
+def decode_findings(group: bytes) -> list[Finding]:
+    """Return a group of findings from its bytes."""
+    return _FINDINGS.decode(group)

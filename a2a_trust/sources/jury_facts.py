@@ -6,7 +6,7 @@ event is named within its hearing, so that what several conditions share, and wh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
@@ -128,20 +128,6 @@ class Teller:
         """The `seq` of each fact that an event led to, told or held, in the order of the events."""
         self.excused = 0
         """Facts that the end of their run took back before they were told: the infrastructure was to blame."""
-        self._rules: dict[type[events.Event], Callable[..., None]] = {
-            events.RunOpened: self._opened,
-            events.ItemOpened: self._item,
-            events.Answered: self._answered,
-            events.AttemptFailed: self._failed,
-            events.WentAbsent: self._absent,
-            events.Cited: self._cited,
-            events.SealOpened: self._seal,
-            events.BallotCast: self._ballot,
-            events.MessageDelivered: self._message,
-            events.OutcomeReached: self._outcome,
-            events.RunEnded: self._ended,
-            events.Resolved: self._resolved,
-        }
 
     def take(self, event: events.Event) -> bool:
         """Take the next event of the log; tell whether it matters. Raises `LineError` for one that fits nowhere."""
@@ -149,9 +135,9 @@ class Teller:
             reason = "session-unknown"
             raise LineError(reason)
         self.memory.clock = max(self.memory.clock, time_of(event.time))
-        rule = self._rules.get(type(event))
+        rule = self._RULES.get(type(event))
         if rule is not None:
-            rule(event)
+            rule(self, event)
         return rule is not None
 
     @property
@@ -381,6 +367,22 @@ class Teller:
         name = self._name(f"item/{item}")
         verdict = self._verdict(JUDGED, JUDGED, Dimension.COMPETENCE, name, heard, rating=rating, profile=profile)
         self._tell(nobody, verdict)
+
+    # Of the class: methods that an object holds of itself keep it, and its log, from being freed with its last user.
+    _RULES: ClassVar[dict[type[events.Event], Callable[..., None]]] = {
+        events.RunOpened: _opened,
+        events.ItemOpened: _item,
+        events.Answered: _answered,
+        events.AttemptFailed: _failed,
+        events.WentAbsent: _absent,
+        events.Cited: _cited,
+        events.SealOpened: _seal,
+        events.BallotCast: _ballot,
+        events.MessageDelivered: _message,
+        events.OutcomeReached: _outcome,
+        events.RunEnded: _ended,
+        events.Resolved: _resolved,
+    }
 
 
 class _Voted(Struct):
