@@ -6,6 +6,7 @@ import errno
 import importlib
 import os
 import shutil
+import sqlite3
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from watching import Hands
 from a2a_trust.errors import AuditDamageError, HomeError
 from a2a_trust.sources.jsonl import JsonlSource
 from a2a_trust.store import TrustStore, audit, files
+from a2a_trust.store.cache import Cache
 from a2a_trust.store.snapshot import LEDGER, read_snapshot
 from a2a_trust.store.standing import StandingStore
 from a2a_trust.store.verify import verify
@@ -281,6 +283,27 @@ def test_a_full_disk_is_told_once_and_tried_again_until_it_is_not(
     full = False
     hands.cycle(seconds=watch_loop.RETRY_SECONDS[1])
     assert hands.heard.remarks[1:] == ["Writing works again."]
+    assert is_complete(hands)
+
+
+def test_an_index_that_fails_again_and_again_is_told_and_tried_again(
+    hands: Hands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is made anew once for each commit, not for ever; when it works again everything is recorded."""
+    paths = put(hands)
+    asked: list[int] = []
+
+    def broken(*_: object) -> set[str]:
+        asked.append(1)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Cache, "known_among", broken)
+        hands.cycle(*paths)
+    assert len(asked) == 2
+    assert len(hands.heard.remarks) == 1
+    assert "disk I/O error" in hands.heard.remarks[0]
+    hands.cycle(seconds=1)
     assert is_complete(hands)
 
 

@@ -38,6 +38,9 @@ class StandingStore(TrustStore):
         self._opening = False
 
     def _prepare(self) -> None:
+        if self._left is None:
+            # Of this commit, not of each opening in it: what fails again with a new cache is told.
+            self._failed, self._cache_remade = False, False
         if self._left is None or not self.home.is_dir():
             super()._prepare()
 
@@ -63,7 +66,7 @@ class StandingStore(TrustStore):
         self._left = None
 
     def _open_anew(self) -> None:
-        self._left, self._failed, self._cache_remade, self.behind = None, False, False, False
+        self._left, self.behind = None, False
         with self._all_written():
             super()._open()
 
