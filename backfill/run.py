@@ -27,7 +27,6 @@ from a2a_trust.attribution import RULES_VERSION
 from a2a_trust.sources.base import Skips
 from a2a_trust.store.audit import slices
 from a2a_trust.store.cache import LogEntry, LogStamp
-from a2a_trust.store.store import SLICE_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -39,6 +38,8 @@ if TYPE_CHECKING:
 
 POOL_BYTES = 12 << 20
 """Below this many bytes to read, starting processes costs more than they save."""
+TOLD_ROWS = 400
+"""Rows after which progress is told. So many are held beside those that are being committed."""
 COLLECT_AFTER = 100_000
 """Objects made until the next look for garbage."""
 _ENTRY = msgspec.msgpack.Decoder(LogEntry)
@@ -85,7 +86,7 @@ class _Counted:
 
     def __iter__(self) -> Iterator[Row]:
         number = 0
-        for part in slices(self._rows, SLICE_ROWS):
+        for part in slices(self._rows, TOLD_ROWS):
             yield from part
             number += len(part)
             self._tell(number)

@@ -359,7 +359,7 @@ def test_a_stop_between_slices_leaves_no_ledger_behind(hands: Hands, monkeypatch
     """What was committed until then is in the ledger, too, when the watcher has ended."""
     monkeypatch.setattr("a2a_trust.store.store.SLICE_ROWS", 20)
     # By its dotted name the module would be the function that the package offers.
-    monkeypatch.setattr(importlib.import_module("a2a_trust.backfill.run"), "SLICE_ROWS", 20)
+    monkeypatch.setattr(importlib.import_module("a2a_trust.backfill.run"), "TOLD_ROWS", 20)
     put(hands)
     before = len(rows_of(hands.home))
     append = StandingStore._append  # noqa: SLF001 - the moment at which somebody asks to stop
